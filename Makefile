@@ -21,10 +21,10 @@ PARALLEL ?= 3
 
 # The packages whose tests take longest start first: some compute, others wait, so that both cores
 # have work until the end.
-SLOWEST := ./tests/chaos ./rooms ./handlers ./tests/story ./cmd/parlor ./internal/redisdb
+SLOWEST := ./tests/chaos ./rooms ./handlers ./tests/story ./tests/balancertest ./cmd/parlor ./internal/redisdb
 
 # These have one goroutine. The race detector would only make them three times as slow.
-SEQUENTIAL := ./scripts ./tests/archtest ./tests/mutants
+SEQUENTIAL := ./scripts ./internal/migrate ./tests/archtest ./tests/mutants
 
 # Puts the temporary files of tests, which are those of their stores, into memory where there is
 # room and programs may run: an fsync takes no time there.
@@ -49,12 +49,38 @@ run: build ## Start a node to play with; it needs no Redis and stores nothing. C
 build: ## Build bin/parlor
 	@go build -o bin/parlor ./cmd/parlor
 
+# Go takes the version from the tag of the commit, v1.0.0, and gives each other commit a number of its own.
+RELEASE_SYSTEMS := linux/amd64 linux/arm64
+RELEASE_FLAGS   := -trimpath -buildvcs=true -ldflags="-s -w"
+
+.PHONY: release
+release: ## Build the files of a release in bin/release, the same bytes wherever it runs
+	@rm -rf bin/release && mkdir -p bin/release
+	@for s in $(RELEASE_SYSTEMS); do \
+		CGO_ENABLED=0 GOOS=$${s%/*} GOARCH=$${s#*/} go build $(RELEASE_FLAGS) -o bin/release/parlor-$${s%/*}-$${s#*/} ./cmd/parlor; done
+	@cd bin/release && sha256sum parlor-* | tee SHA256SUMS
+
+# The second clone compiles everything anew, in a cache of its own; that takes minutes.
+.PHONY: release-check
+release-check: ## Build the release of this commit in two clones, and compare the bytes
+	@folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
+	commit="$$(git rev-parse HEAD)"; source="$$(git rev-parse --path-format=absolute --git-common-dir)"; \
+	for n in one two; do \
+		git clone -q "$$source" "$$folder/$$n"; git -C "$$folder/$$n" checkout -q --detach "$$commit"; \
+		test $$n = one || export GOCACHE="$$folder/cache"; \
+		$(MAKE) -C "$$folder/$$n" release RELEASE_SYSTEMS=linux/amd64; \
+	done; \
+	cmp "$$folder/one/bin/release/SHA256SUMS" "$$folder/two/bin/release/SHA256SUMS"; \
+	"$$folder/one/bin/release/parlor-linux-amd64" version; echo "the same bytes"
+
 # Two at once: those of the pages wait for a browser most of the time, and the sequential ones follow.
+# One that fails does not end the others.
 .PHONY: test
 test: servers build modules chromium ## Run all tests, those of Go with the race detector and on real Redis servers
-	@$(MAKE) --no-print-directory -j2 test-go test-web test-sequential
+	@$(MAKE) --no-print-directory -j2 -k test-go test-web test-sequential
 
-# `make check` vets the packages.
+# `make check` vets the packages. tests/chart is a module of its own: it has the types of Kubernetes
+# and Envoy, which Parlor does not need.
 .PHONY: test-go
 test-go: servers ## Run the tests of Go, with the race detector and on real Redis servers
 	@packages="$$(go list ./... | grep -vFx "$$(go list $(SEQUENTIAL))")"; $(IN_MEMORY); \
@@ -62,7 +88,8 @@ test-go: servers ## Run the tests of Go, with the race detector and on real Redi
 
 .PHONY: test-sequential
 test-sequential: servers ## Run the tests of Go that have one goroutine, without the race detector
-	@$(IN_MEMORY); go test -count=1 -vet=off -timeout 10m $(SEQUENTIAL)
+	@$(IN_MEMORY); go test -count=1 -vet=off -timeout 10m $(SEQUENTIAL); \
+	cd tests/chart && go test -count=1 -vet=off -timeout 10m ./...
 
 .PHONY: test-web
 test-web: build modules chromium ## Run the tests of the SDK and of the pages, in Node and in Chromium
@@ -80,6 +107,7 @@ screenshots: build modules chromium ## Take the pictures of the README again
 check: servers modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files
 	@unformatted="$$($(GOFUMPT) -l .)"; test -z "$$unformatted" || { echo "not formatted (run make format):"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	cd tests/chart && go vet ./...
 	$(STATICCHECK) ./...
 	go test -count=1 ./tests/archtest
 	@for f in $(FRONTENDS); do (cd $$f && npm run --silent typecheck && npm run --silent check:fresh); done
@@ -106,7 +134,7 @@ bench-long: servers ## Remove a season of ten million entries; takes minutes and
 	go test ./internal/leaderboards -run '^$$' -bench Removal -benchtime 1x -entries 10000000 -timeout 60m
 
 .PHONY: hostile
-hostile: servers ## Let one guest do its worst for a minute while others play for money
+hostile: servers ## Let one guest, then one game, do its worst for a minute while others play for money
 	go test ./tests/hostile -count=1 -v -timeout 10m -attack 60s -baseline 20s -ratio 1.5
 
 .PHONY: chaos
@@ -114,8 +142,19 @@ chaos: servers ## Prove for an hour that no unit of money is made or lost; docs/
 	cd tests/chaos && go test -count=1 -long -timeout 90m
 	cd realtime && go test -count=1 -run TestClientsAgreeWithTheHistoryWhateverIsCut -rapid.checks 1000 -timeout 30m
 
+.PHONY: versions
+versions: servers ## Roll between the release before and this one for an hour, while players play on both
+	cd tests/versions && go test -count=1 -long -v -timeout 90m -run TestTwoReleases
+
+# RUN picks drills by their names: make drill RUN='a node killed'
+RUN ?=
+
+.PHONY: drill
+drill: servers ## Take an installation through each planned change and each fault while it is used; docs/proof.md has the table
+	@cd tests/drill && go test -count=1 -all -timeout 60m -run 'TestDrills/$(RUN)'
+
 .PHONY: mutants
-mutants: servers ## Break the scripts that move money, one line at a time: a test must notice each defect
+mutants: servers ## Break scripts and Go code that money hangs on, one line at a time: a test must notice each defect
 	go run ./tests/mutants
 
 # Each target is fuzzed for FUZZ_TIME.
@@ -141,10 +180,10 @@ valgrind: ## Install valgrind if it is missing (needs root)
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind >/dev/null; }
 
 .PHONY: servers
-servers: ## Install redis-server and haproxy if they are missing (needs root)
-	@missing="$$(for s in redis-server haproxy; do command -v $$s >/dev/null || test -x /usr/sbin/$$s || echo $$s; done)"; \
+servers: ## Install redis-server, haproxy, nginx and caddy if they are missing (needs root)
+	@missing="$$(for s in redis-server haproxy nginx caddy; do command -v $$s >/dev/null || test -x /usr/sbin/$$s || echo $$s; done)"; \
 	test -z "$$missing" || { \
-		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: $$missing; install Redis 7.0 and HAProxy 2.6 or newer" >&2; exit 1; }; \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: $$missing; install Redis 7.0, HAProxy 2.6, nginx 1.22 and Caddy 2.6 or newer" >&2; exit 1; }; \
 		echo "installing $$missing"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
 

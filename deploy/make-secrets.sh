@@ -18,8 +18,8 @@ make_file() {
   local name=$1
   shift
   [[ -e $name ]] && return
-  "$@" >".$name"
-  mv ".$name" "$name"
+  "$@" >.next
+  mv .next "$name"
   echo "made $folder/$name"
 }
 
@@ -59,10 +59,17 @@ make_file redis_backup_password random
 make_file redis_replica_password random
 make_file redis_sentinel_password random
 make_file redis_admin_password random
+make_file grafana_password random
 make_file redis_url store_url
 make_file redis_sentinel_url sentinel_url
 make_file redis_cluster_url cluster_url
 make_file redis_users.acl fill users.acl
 make_file redis_replica.conf replica_settings
 make_file redis_sentinel.conf fill sentinel.conf
-make_file tls.pem certificate
+# The balancer mounts the folder, so that a new certificate reaches it without a new container. Older versions had the file
+# beside the others.
+mkdir -p tls
+if [[ -e tls.pem && ! -e tls/tls.pem ]]; then
+  mv tls.pem tls/tls.pem
+fi
+make_file tls/tls.pem certificate

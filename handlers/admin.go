@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
@@ -53,6 +54,18 @@ type gameView struct {
 	ServerKeys   []games.ServerKeyInfo `json:"serverKeys"`
 	CreatedAt    time.Time             `json:"createdAt"`
 	Version      int64                 `json:"version"`
+}
+
+// gameWithUseView is a game with what it has of what bounds it.
+type gameWithUseView struct {
+	gameView
+	Use map[games.QuotaName]useView `json:"use"`
+}
+
+// useView is what a game has of one kind.
+type useView struct {
+	Used int64 `json:"used"`
+	Max  int64 `json:"max"` // 0 for bytes: the operator set none
 }
 
 type grantView struct {
@@ -104,7 +117,7 @@ func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err e
 type grantInput struct {
 	TokenID string             `json:"tokenId"`
 	Amount  wallet.AmountInput `json:"amount"`
-	For     games.GrantFor     `json:"for"`
+	For     games.GrantFor     `json:"for" given:"nonzero"`
 }
 
 // toDomain returns the input of games, or nil for none.
@@ -153,6 +166,24 @@ func (s *Server) getGame(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
+	g, use, err := s.Games.GetWithUse(r.ctx(), r.caller, id)
+	if err != nil {
+		return response{}, err
+	}
+	game, err := s.newGameView(r, g)
+	v := gameWithUseView{gameView: game, Use: make(map[games.QuotaName]useView, len(use))}
+	for name, used := range use {
+		v.Use[name] = useView{used, g.Settings.Quotas.Of(name)}
+	}
+	return okResponse(&v), err
+}
+
+// readPathGame returns a game without its use, which changes all the time.
+func (s *Server) readPathGame(r *request) (response, error) {
+	id, err := r.pathID("gameId", apierror.GameNotFound)
+	if err != nil {
+		return response{}, err
+	}
 	g, err := s.Games.Get(r.ctx(), r.caller, id)
 	return s.gameResponse(r, g, err)
 }
@@ -163,6 +194,13 @@ type gamePatch struct {
 	Origins      *[]string            `json:"origins"`
 	WelcomeGrant nullable[grantInput] `json:"welcomeGrant,omitzero"`
 	Settings     games.SettingsPatch  `json:"settings"`
+}
+
+func (in *gamePatch) Validate() error {
+	if in.Version < 0 {
+		return apierror.InvalidRequest.WithField("version", "range", "must not be negative")
+	}
+	return nil
 }
 
 func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
@@ -259,6 +297,14 @@ func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
 	return okResponse(&a), err
 }
 
+func (s *Server) deleteAsset(r *request) (response, error) {
+	game, asset, err := s.authorizedPathAsset(r)
+	if err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, asset)
+}
+
 func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) {
 	if game, err = s.authorizedPathGame(r); err != nil {
 		return 0, 0, err
@@ -336,10 +382,17 @@ func (s *Server) getUser(r *request) (response, error) {
 		return response{}, err
 	}
 	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
-	return okResponse(struct {
-		User     *playerView      `json:"user"`
-		Balances []wallet.Balance `json:"balances"`
-	}{newPlayerView(u), balances.Balances}), err
+	body := struct {
+		User         *playerView      `json:"user"`
+		Balances     []wallet.Balance `json:"balances"`
+		DisputesLost *int64           `json:"disputesLost,omitempty"` // nil: the caller is not the operator
+	}{User: newPlayerView(u), Balances: balances.Balances}
+	if err == nil && r.caller.Role == principal.Operator {
+		var lost int64
+		lost, err = s.Rooms.CountDisputesLost(r.ctx(), r.caller, u.GameID, u.ID)
+		body.DisputesLost = &lost
+	}
+	return okResponse(body), err
 }
 
 // playerView is a player as staff sees it.

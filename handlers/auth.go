@@ -13,6 +13,8 @@ type sessionView struct {
 	ExpiresIn    int64         `json:"expiresIn"` // seconds
 	RefreshToken string        `json:"refreshToken"`
 	User         users.Profile `json:"user"`
+
+	isChange bool // the sign-in made the player, or changed the profile
 }
 
 func (r *request) sessionResponse(status int, session auth.SignInResult, err error) (response, error) {
@@ -23,6 +25,7 @@ func (r *request) sessionResponse(status int, session auth.SignInResult, err err
 		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.AccessTokenExpiresIn),
 		RefreshToken: session.RefreshToken,
 		User:         session.User.Profile,
+		isChange:     session.IsChange,
 	}}, err
 }
 

@@ -134,6 +134,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST " + admin + "games/<game>/tournaments", newTournament,
 			"401 401 403 403 404 403 403 403 403 201 201",
 		},
+		{"DELETE " + admin + "games/<game>/tournaments/<cancelled>", "", " 401 401 403 403 404 403 403 403 403 204 404"},
 		{"POST " + adminTour + "/start", "", "                         401 401 403 403 404 403 403 403 403 200 200"},
 		{"POST " + adminTour + "/cancel", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
 		{
@@ -157,6 +158,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + admin + "games/<game>/assets", "", "                 401 401 403 403 404 403 403 403 403 200 200"},
 		{"GET " + admin + "games/<game>/assets/<asset>", "", "         401 401 403 403 404 403 403 403 403 200 200"},
 		{"PATCH " + admin + "games/<game>/assets/<asset>", "{}", "     401 401 403 403 404 403 403 403 403 200 200"},
+		{"DELETE " + admin + "games/<game>/assets/<asset>", "", "      401 401 403 403 404 403 403 403 403 204 404"},
 		{
 			"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 			"401 401 403 403 403 403 403 403 403 403 201",

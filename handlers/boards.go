@@ -111,6 +111,7 @@ type boardPatchInput struct {
 	League       nullable[leaderboards.League]   `json:"league,omitzero"`
 	Prizes       nullable[leaderboards.Prizes]   `json:"prizes,omitzero"`
 	Metadata     wire.RawJSON                    `json:"metadata,omitzero"`
+	Effective    leaderboards.Effective          `json:"effective,omitzero" given:"nonzero"`
 }
 
 func (s *Server) patchBoard(r *request, in *boardPatchInput) (response, error) {
@@ -122,7 +123,7 @@ func (s *Server) patchBoard(r *request, in *boardPatchInput) (response, error) {
 		Name: in.Name, Writers: in.Writers, Rules: in.Rules.toPatch(), Schedule: in.Schedule.toPatch(),
 		GraceSeconds: in.GraceSeconds, KeepSeasons: in.KeepSeasons, Segments: in.Segments,
 		MaxEntries: in.MaxEntries.toPatch(), League: in.League.toPatch(), Prizes: in.Prizes.toPatch(),
-		Metadata: in.Metadata,
+		Metadata: in.Metadata, Effective: in.Effective,
 	})
 	return okResponse(&b), err
 }
@@ -150,7 +151,7 @@ func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.EndSeason(r.ctx(), r.caller, at.game, at.board, number)
+	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
 	return okResponse(&season), err
 }
 
@@ -169,7 +170,7 @@ func (s *Server) approveSeason(r *request, _ *boardReasonInput) (response, error
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.ApproveSeason(r.ctx(), r.caller, at.game, at.board, number)
+	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
 	return okResponse(&season), err
 }
 
@@ -178,7 +179,7 @@ func (s *Server) voidSeason(r *request, in *boardReasonInput) (response, error) 
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.VoidSeason(r.ctx(), r.caller, at.game, at.board, number, in.Reason)
+	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, number, in.Reason)
 	return okResponse(&season), err
 }
 
@@ -205,7 +206,7 @@ func (s *Server) setEntryHidden(r *request, hidden bool) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	entry, err := s.Boards.SetHidden(r.ctx(), r.caller, at.game, at.board, at.scope.Season, user, hidden)
+	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user, hidden)
 	return okResponse(&entry), err
 }
 
@@ -214,7 +215,7 @@ func (s *Server) removeEntry(r *request, _ *boardReasonInput) (response, error) 
 	if err != nil {
 		return response{}, err
 	}
-	entry, err := s.Boards.Remove(r.ctx(), r.caller, at.game, at.board, at.scope.Season, user)
+	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user)
 	return okResponse(&entry), err
 }
 
@@ -228,7 +229,7 @@ func (s *Server) submitScore(r *request, in *leaderboards.SubmitInput) (response
 	if err != nil {
 		return response{}, err
 	}
-	result, err := s.Boards.Submit(r.ctx(), r.caller, at.game, at.board, *in, r.receipt)
+	result, err := s.Boards.Submit(r.measuredCtx(), r.caller, at.game, at.board, *in, r.receipt)
 	return okResponse(&result).withReplayed(result.Replayed), err
 }
 
@@ -253,7 +254,8 @@ func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	results, replayed, err := s.Boards.SubmitBatch(r.ctx(), r.caller, at.game, at.board, in.Scores, r.receipt)
+	r.chargeRateLimit(ceilDiv(int64(len(in.Scores)), scoresPerPermit) - 1)
+	results, replayed, err := s.Boards.SubmitBatch(r.measuredCtx(), r.caller, at.game, at.board, in.Scores, r.receipt)
 	if err != nil {
 		return response{}, err
 	}

@@ -36,12 +36,17 @@ func (l clientListener) Accept() (net.Conn, error) {
 
 type clientConnKey struct{}
 
-// Serve serves clients at a listener until the server is shut down. It returns what
-// http.Server.Serve returns.
-func Serve(server *http.Server, listener net.Listener) error {
+// SetConnContext makes a server pass the connection of each request to its handler. It must be
+// called before Serve.
+func SetConnContext(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, clientConnKey{}, conn)
 	}
+}
+
+// Serve serves clients at a listener until the server is shut down. A server may have several. It
+// returns what http.Server.Serve returns.
+func Serve(server *http.Server, listener net.Listener) error {
 	return server.Serve(clientListener{listener})
 }
 

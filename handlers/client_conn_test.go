@@ -23,6 +23,7 @@ func serveClients(t *testing.T, handler http.HandlerFunc) string {
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
+	handlers.SetConnContext(server)
 	go func() { ended <- handlers.Serve(server, listener) }()
 	t.Cleanup(func() { _ = server.Close(); <-ended })
 	return listener.Addr().String()

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -65,9 +66,10 @@ func (s *Server) newConsoleHandler() http.Handler {
 			return
 		}
 		call := &consoleCall{fault: checkSameOrigin(r)}
-		if cookie, err := r.Cookie(consoleCookieName); err == nil {
-			call.sessionSecret = cookie.Value
+		for _, cookie := range r.CookiesNamed(consoleCookieName) {
+			call.sessionSecrets = append(call.sessionSecrets, cookie.Value)
 		}
+		call.sessionSecrets = call.sessionSecrets[:min(maxConsoleCookies, len(call.sessionSecrets))]
 		r = r.Clone(context.WithValue(r.Context(), consoleCallKey{}, call))
 		for _, header := range []string{"Origin", "Cookie", "Authorization"} { // no CORS, and one credential only
 			r.Header.Del(header)
@@ -84,9 +86,13 @@ func (s *Server) newConsoleHandler() http.Handler {
 
 // consoleCall is what the context of a request has that came through the console.
 type consoleCall struct {
-	sessionSecret string // of the cookie, or ""
-	fault         error  // why the call does not come from the page of the console, or nil
+	sessionSecrets []string // of the cookies
+	fault          error    // why the call does not come from the page of the console, or nil
 }
+
+// maxConsoleCookies is how many cookies of a request are tried. Another service on the same host
+// can set one of the same name, which must not lock the operator out.
+const maxConsoleCookies = 8
 
 type consoleCallKey struct{}
 
@@ -101,7 +107,13 @@ func (c *consoleCall) authenticate(r *request) (auth.Authentication, error) {
 	if c.fault != nil {
 		return auth.Authentication{}, c.fault
 	}
-	return r.server.Auth.AuthenticateConsole(r.ctx(), c.sessionSecret)
+	a, err := r.server.Auth.AuthenticateConsole(r.ctx(), "") // no cookie
+	for _, sessionSecret := range c.sessionSecrets {
+		if a, err = r.server.Auth.AuthenticateConsole(r.ctx(), sessionSecret); !errors.Is(err, apierror.Unauthenticated) {
+			break
+		}
+	}
+	return a, err
 }
 
 // checkSameOrigin returns forbidden for a call that the page of the console did not make.
@@ -168,7 +180,12 @@ func (s *Server) closeConsoleSession(r *request) (response, error) {
 		return response{}, call.fault
 	}
 	r.setConsoleCookie("", -1)
-	return response{status: http.StatusNoContent}, s.Auth.CloseConsoleSession(r.ctx(), call.sessionSecret)
+	for _, sessionSecret := range call.sessionSecrets {
+		if err := s.Auth.CloseConsoleSession(r.ctx(), sessionSecret); err != nil {
+			return response{}, err
+		}
+	}
+	return response{status: http.StatusNoContent}, nil
 }
 
 // setConsoleCookie sets the cookie of a session for some seconds, or removes it.

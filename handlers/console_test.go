@@ -127,6 +127,25 @@ func TestALinkToTheConsoleSignsInOnce(t *testing.T) {
 	b.expect(401, "GET", ownGames, "")
 }
 
+// A page of another service on the host may set a cookie that a browser sends before the console's.
+func TestACookieOfTheSameNameDoesNotLockTheConsole(t *testing.T) {
+	t.Parallel()
+	f := newGameFixture(t)
+	b := f.newBrowser(f.server.InternalHandler())
+	_, cookie := b.signIn()
+	own, _, _ := strings.Cut(cookie, ";")
+	other := f.newBrowser(f.server.InternalHandler()) // without cookies of its own
+	for _, cookies := range []string{
+		"parlor_console=x; " + own, own + "; parlor_console=x",
+		"parlor_console=; parlor_console=" + strings.Repeat("x", 43) + "; " + own,
+	} {
+		other.expect(200, "GET", ownGames, "", "Cookie", cookies)
+	}
+	other.expect(401, "GET", ownGames, "", "Cookie", "parlor_console=x; parlor_console=y")
+	other.expect(204, "DELETE", "/console/session", "", "Cookie", "parlor_console=x; "+own)
+	b.expect(401, "GET", ownGames, "")
+}
+
 func TestTheStoreHasNoSecretOfTheConsole(t *testing.T) {
 	t.Parallel()
 	f := newGameFixture(t)

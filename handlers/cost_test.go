@@ -124,7 +124,7 @@ func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expectCost("?limit=100", 1, 100)
+	expectCost("?limit=100", 2, 100) // each room is a command, and the index two
 	expectCost("?limit=20", 1, 20)
 	expectCost("?hasSeat=false", 5, 0)
 }

@@ -61,7 +61,7 @@ func (r *request) decode(in any, rule bodyRule) error {
 	if firstJSONByte(buffer.Bytes()) != '{' { // null would decode into any struct
 		return apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
-	return nil
+	return checkGiven(buffer.Bytes(), in)
 }
 
 // A plainDecoder decodes the one spelling in which nearly all clients send a small body, without
@@ -198,8 +198,8 @@ func truncateName(name string) string {
 	return name
 }
 
-// query reads the query parameters of a request and collects every error. Unknown parameters are
-// ignored, because caches and browser extensions add their own.
+// query reads the query parameters of a request and collects every error. request.checkQuery has
+// refused those that the operation does not have.
 type query struct {
 	values      url.Values
 	fieldErrors apierror.FieldErrors
@@ -219,7 +219,7 @@ func (q *query) addError(name, code, message string) { q.fieldErrors.Add(name, c
 // err returns invalid_request with every parameter that was read and is not valid, or nil.
 func (q *query) err() error { return q.fieldErrors.Err() }
 
-// text returns a parameter that may be given once, or "".
+// text returns a parameter that may be given once, or "" when it is not given.
 func (q *query) text(name string) string {
 	values := q.values[name]
 	if len(values) > 1 {
@@ -227,6 +227,10 @@ func (q *query) text(name string) string {
 	}
 	if len(values) == 0 {
 		return ""
+	}
+	// An empty cursor is the first page: contract and clients write "?cursor=".
+	if values[0] == "" && name != "cursor" {
+		q.addError(name, "range", "must not be empty; leave it out for none")
 	}
 	return values[0]
 }

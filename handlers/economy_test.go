@@ -10,6 +10,7 @@ func TestATokenHasASupplyInEachGame(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		otherGame, otherKey := f.createOtherGame() // without a signup grant
 		f.giveGold(7, f.game, otherGame)
+		f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"grantLimitPerDay":100}}`)
 		ann, eve := f.guest("Ann"), f.guestOf(otherGame, "Eve")
 		f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", eve.id), otherKey,
 			`{"tokenId":"GOLD","amount":7,"reason":"x"}`, "Idempotency-Key", "k")

@@ -19,9 +19,10 @@ type errorList []*apierror.Error
 func (rt *route) commonErrors() errorList {
 	list := errorList{apierror.Internal}
 	if rt.rateLimitClass != "" {
-		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
+		// A full store refuses a read too where that writes, as an audit does.
+		list = append(list, apierror.RateLimited, apierror.StoreUnavailable, apierror.StoreFull, apierror.InvalidRequest)
 		if rt.method != http.MethodGet {
-			list = append(list, apierror.StoreFull, apierror.OutcomeUnknown)
+			list = append(list, apierror.OutcomeUnknown)
 		}
 	}
 	if rt.callers != anyone {

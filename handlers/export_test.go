@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 )
@@ -37,6 +39,19 @@ func Operations() []Operation {
 	}
 	return list
 }
+
+// MessageTypes returns the types of the messages that the sockets take.
+func MessageTypes() []string {
+	return slices.Sorted(maps.Keys(joinMaps(realtimeMessages(), saveMessages())))
+}
+
+func joinMaps(a, b map[string]messageType) map[string]messageType {
+	maps.Copy(a, b)
+	return a
+}
+
+// QueryParameters returns the query parameters of each operation that has any.
+func QueryParameters() map[string][]string { return queryParameters }
 
 // StaffActions returns the name of each operation by which staff changes something, as the trail
 // has it.

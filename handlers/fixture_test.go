@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -100,6 +101,8 @@ func (readyStore) Report() readiness.Report {
 
 func (readyStore) HasStarted() bool { return true }
 
+func (readyStore) ServedSince(time.Time) bool { return true }
+
 func (readyStore) Kept() readiness.Promise { return readiness.KeepsDisk }
 
 // watchStore is for newFixtureOn: the node probes its store, as real ones do.
@@ -126,15 +129,23 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
 	userService.RestrictAvatars(gameService)
 	f.memory = redisdb.NewWatermark(log)
-	userService.RestrictNew(f.memory.AdmitNew)
+	userService.RestrictNew(func(ctx context.Context, gameID int64) error {
+		return cmp.Or(f.memory.AdmitNew(gameID), gameService.CountPlayer(ctx, gameID))
+	})
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	prizeService := prizes.New(db, f.wallets)
 	f.deps = handlers.Deps{
-		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
+		Users: userService, Games: gameService, Wallet: f.wallets,
+		Assets: assets.New(db, f.wallets, assets.Options{Games: gameService}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
-			rooms.Options{AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash}),
+			rooms.Options{
+				AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash,
+				HasPrizes: func(ctx context.Context, gameID int64, board string) (bool, error) {
+					return f.deps.Boards.HasStakes(ctx, gameID, board)
+				},
+			}),
 		Auth: authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		Boards: leaderboards.New(db, userService, gameService, leaderboards.Options{
@@ -154,6 +165,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Prizes: prizeService, Boards: f.deps.Boards,
 	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
 	f.deps.Rooms.SetConsumer(rooms.FeedsMatch, f.deps.Tournaments.RoomEnded)
+	gameService.CheckFeedsOf(f.deps.Boards)
 	f.deps.Accounts = accounts.New(accounts.Deps{
 		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,
 	})
@@ -182,7 +194,7 @@ func (f *fixture) createGame() *fixture {
 		`{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
 	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
 		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100,"for":"any"},`+
-			`"settings":{"rakeBps":500}}`)
+			`"settings":{"rakeBps":500,"settlements":["server","consensus"]}}`)
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
 	f.giveGold(1_000_000, f.game)
 	return f
@@ -289,7 +301,8 @@ func (f *fixture) startMatch(a, b player) (path, roomID string) {
 // startAttempts makes a score tournament of players, starts it and returns its path for everyone.
 func (f *fixture) startAttempts(players ...player) string {
 	f.t.Helper()
-	path := f.createTournament("score", fmt.Sprintf(`,"minEntrants":1,"attempts":2,"endsAt":%q`,
+	path := f.createTournament("score", fmt.Sprintf(`,"minEntrants":1,"attempts":2,"endsAt":%q,`+
+		`"board":{"writers":["server","players"]}`,
 		time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)))
 	for _, p := range players {
 		f.expect(200, "POST", path+"/join", p.token, "")
@@ -300,7 +313,7 @@ func (f *fixture) startAttempts(players ...player) string {
 
 // tournamentPlaceholders returns what stands for tournaments in a request, in pairs: <tour> has two
 // players and takes more, in <checking> the first of them can check in, <match> plays r1m1, and
-// <score> takes scores of both.
+// <score> takes scores of both; <cancelled> is over.
 func (f *fixture) tournamentPlaceholders(request string, a, b player) []string {
 	f.t.Helper()
 	if !strings.Contains(request, "/tournaments") {
@@ -313,7 +326,12 @@ func (f *fixture) tournamentPlaceholders(request string, a, b player) []string {
 	checking := f.createTournament("swiss", `,"checkInOpensAt":"2026-01-01T00:00:00Z"`)
 	f.expect(200, "POST", checking+"/join", a.token, "")
 	playing, _ := f.startMatch(a, b)
+	cancelled := f.createTournament("swiss", "")
+	f.expect(200, "POST", f.staffTournament(cancelled)+"/cancel", adminKey, "")
+	f.driveTournaments()
+	f.waitForTournament(cancelled, a.token, "CANCELLED")
 	return []string{
+		"<cancelled>", idOf(cancelled),
 		"<tour>", idOf(open), "<checking>", idOf(checking), "<match>", idOf(playing),
 		"<score>", idOf(f.startAttempts(a, b)), "<soon>", inAnHour(),
 	}

@@ -89,7 +89,7 @@ func TestAboveTheWatermarkMoneyGoesOnAndWhatIsNewIsRefused(t *testing.T) {
 	f := newGameFixture(t)
 	sword := f.createSword()
 	ann := f.guest("Ann")
-	secret := fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, strings.Repeat("s", 32))
+	secret := fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, "the secret of a device, of 32 bytes")
 	f.expect(201, "POST", "/api/v1/auth/guest", "", secret)
 	room := f.createRoom(ann)
 	body := `{"maxPlayers":2}`

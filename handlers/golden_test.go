@@ -146,6 +146,7 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 			fmt.Sprintf(`{"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, bob.id, ann.id)))
 		f.expectError(409, "result_conflict", "POST", "/api/v1/admin/rooms/"+disputed+"/resolve", adminKey,
 			`{"refund":true}`)
+		goldenOnSingle("user_for_operator", f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/users/%d", ann.id), adminKey, ""))
 		goldenOnSingle("audit_accepted", f.expect(200, "POST", game+"/accept-audit", adminKey, `{"reason":"nothing to do"}`))
 		goldenOnSingle("limits", f.expect(200, "PUT", "/api/v1/me/limits", ann.token,
 			`{"tokenId":"GOLD","maxStake":1.5,"maxOpenRooms":3,"maxLoss24h":"100"}`))

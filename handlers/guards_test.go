@@ -272,8 +272,8 @@ func TestCachesAreCounted(t *testing.T) {
 	}
 	f := newFixture(t)
 	got := httptest.NewRecorder()
-	f.server.InternalHandler().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics",
-		http.NoBody))
+	f.server.InternalHandler().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://localhost/metrics", http.NoBody))
 	for _, line := range []string{
 		`parlor_cache_hits_total{cache="handlers_test"} 1`, `parlor_cache_misses_total{cache="handlers_test"} 2`,
 	} {

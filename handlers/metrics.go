@@ -1,11 +1,17 @@
 package handlers
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/text"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -62,7 +68,9 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 
 // InternalHandler returns the handler of the internal listener: /metrics, /healthz, /readyz,
 // /balancez, the API of the operator, the console and, if profiling is enabled, /debug/pprof/.
-// Nothing serves the command line.
+// Nothing serves the command line. A request with a Host of the public DNS is forbidden unless
+// Deps.InternalHosts has it: metrics need no key, so a page whose name is made to lead here could
+// read them in the browser of an operator.
 func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))
@@ -78,5 +86,18 @@ func (s *Server) InternalHandler() http.Handler {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return mux
+	forbidden := gin.New()
+	forbidden.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(
+		apierror.Forbidden.WithReason("the Host of this request is not one of PARLOR_INTERNAL_HOSTS"))}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil { // without a port
+			host = r.Host
+		}
+		if text.IsLocalHost(host) || slices.Contains(s.InternalHosts, strings.ToLower(host)) {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		forbidden.ServeHTTP(w, r)
+	})
 }

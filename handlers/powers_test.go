@@ -27,6 +27,10 @@ func TestAServerKeyChangesOnlyWhatIsTheServers(t *testing.T) {
 		"settings.maxPlayers":           `{"settings":{"maxPlayers":9}}`,
 		"settings.minAgeToStakeSeconds": `{"settings":{"minAgeToStakeSeconds":0}}`,
 		"settings.avatarHosts":          `{"settings":{"avatarHosts":[]}}`,
+		"settings.settlements":          `{"settings":{"settlements":["server"]}}`,
+		"settings.reportWindowSeconds":  `{"settings":{"reportWindowSeconds":10}}`,
+		"settings.quotas":               `{"settings":{"quotas":{"boards":9}}}`,
+		"settings.grantLimitPerDay":     `{"settings":{"grantLimitPerDay":9}}`,
 	} {
 		resp := f.expectError(403, "forbidden", "PATCH", f.gamePath(), f.serverKey, body)
 		if resp.text("errors.0.field") != field {
@@ -176,8 +180,8 @@ func TestASuspendedPlayerIsRefusedOnEveryNode(t *testing.T) {
 				}
 			}
 		}
-		// One that has passed by itself.
-		f.expect(200, "POST", path+"suspend", adminKey, `{"reason":"a bot","until":"2020-01-01T00:00:00Z"}`)
+		// A time that has passed is an error: it would lift a suspension that stands.
+		f.expect(400, "POST", path+"suspend", adminKey, `{"reason":"a bot","until":"2020-01-01T00:00:00Z"}`)
 		f.expect(200, "GET", "/api/v1/me", ann.token, "")
 		f.expect(201, "POST", "/api/v1/auth/guest", "", device)
 		f.expect(200, "POST", "/api/v1/auth/refresh", "", refresh)

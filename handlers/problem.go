@@ -53,6 +53,9 @@ func (r *request) problemResponse(err error) response {
 	case unexpected && !errors.Is(err, context.Canceled):
 		r.logError(slog.LevelError, "request failed", err)
 	case apiErr.Status == http.StatusServiceUnavailable:
+		if r.route.rateLimitClass != "" { // not a check of a balancer
+			r.server.countUnavailable(apiErr)
+		}
 		r.server.outageLogLimit.Do(func() { r.logError(slog.LevelWarn, "request not served", err) })
 	}
 	if apiErr.Status == http.StatusUnauthorized {
@@ -64,6 +67,13 @@ func (r *request) problemResponse(err error) response {
 	return response{
 		status: apiErr.Status, contentType: mediaProblem, retryable: apiErr.Retryable,
 		body: newProblem(apiErr, r.Request.URL.EscapedPath(), r.requestID),
+	}
+}
+
+// countUnavailable counts a call that the store did not serve.
+func (s *Server) countUnavailable(e *apierror.Error) {
+	if e.Is(apierror.StoreUnavailable) || e.Is(apierror.OutcomeUnknown) {
+		s.unavailableCalls.Add(1)
 	}
 }
 

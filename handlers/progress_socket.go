@@ -24,15 +24,20 @@ func (e *Server) newSaveEndpoint() *socketEndpoint {
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
-		handlers: map[string]messageType{
-			"auth.refresh": {auth.ClassRead, decodeDataThen(replaceToken)},
+		handlers:   saveMessages(),
+	}
+}
 
-			"save":    {auth.ClassWrite, decodeDataThen(saveSlot)},
-			"load":    {auth.ClassRead, decodeDataThen(loadSlot)},
-			"list":    {auth.ClassRead, decodeDataThen(listSlots)},
-			"history": {auth.ClassRead, decodeDataThen(listVersions)},
-			"restore": {auth.ClassWrite, decodeDataThen(restoreVersion)},
-		},
+// saveMessages returns what the endpoint does with each type of message.
+func saveMessages() map[string]messageType {
+	return map[string]messageType{
+		"auth.refresh": {auth.ClassRead, decodeDataThen(replaceToken)},
+
+		"save":    {auth.ClassWrite, decodeDataThen(saveSlot)},
+		"load":    {auth.ClassRead, decodeDataThen(loadSlot)},
+		"list":    {auth.ClassRead, decodeDataThen(listSlots)},
+		"history": {auth.ClassRead, decodeDataThen(listVersions)},
+		"restore": {auth.ClassWrite, decodeDataThen(restoreVersion)},
 	}
 }
 

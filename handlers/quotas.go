@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"errors"
+
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/principal"
@@ -45,16 +47,16 @@ func (r *request) countNew(class auth.Class, limit string) error {
 	return nil
 }
 
-// takeQuota counts a request against a quota of a day. It returns limit_reached with the members
-// limit, max and retryAfterSeconds.
+// takeQuota counts a request against a quota of a day. It returns store_unavailable, and
+// limit_reached with the members limit, max and retryAfterSeconds.
 func (r *request) takeQuota(class auth.Class, limit string) error {
 	key, limited := r.rateLimitKey(class)
 	if !limited {
 		return nil
 	}
 	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
-	if err == nil {
-		return nil
+	if !errors.Is(err, apierror.RateLimited) {
+		return err
 	}
 	return apierror.LimitReached.
 		WithReason("at most %d a day; the next one in %d seconds", decision.Burst, decision.RetryAfterSeconds()).

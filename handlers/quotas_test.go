@@ -65,7 +65,9 @@ func TestAKeyTooManyIsRefused(t *testing.T) {
 				`{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", fmt.Sprint("credit", i))
 		}
 
-		guest := func(n int) string { return fmt.Sprintf(`{"gameId":%d,"deviceSecret":"%032d"}`, f.game, n) }
+		guest := func(n int) string {
+			return fmt.Sprintf(`{"gameId":%d,"deviceSecret":"the secret of a device: %013d"}`, f.game, n)
+		}
 		for n := range 2 {
 			f.expect(201, "POST", "/api/v1/auth/guest", "", guest(n), "Idempotency-Key", "g")
 		}

@@ -1,9 +1,11 @@
 package handlers_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // remember returns a function that puts keys back to what they are now, as a store does that lost
@@ -101,4 +103,21 @@ func TestAfterALossEveryClientGetsWhatTheStoreHas(t *testing.T) {
 			s.collect(map[string]bool{"user.balance again": true, "room.joined": true, "user.progress": true})
 		}
 	})
+}
+
+// A player whom the store knows no money of was told of none, so there is nothing to replace.
+func TestAPlayerWithoutMoneyGetsNoFrameAfterALoss(t *testing.T) {
+	f := newGameFixture(t)
+	otherGame, _ := f.createOtherGame()
+	eve := f.guestOf(otherGame, "Eve")
+	s := f.dialRealtime(eve)
+	s.expectOK("userAnew", "user.subscribe", `{"after":{}}`) // her events begin
+	read := f.deps.RealtimeHub.Stats().Snapshots
+	f.deps.RealtimeHub.Resync()
+	redistest.Eventually(t, "her wallet was read", func() bool { return f.deps.RealtimeHub.Stats().Snapshots > read })
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", eve.id), adminKey,
+		`{"tokenId":"GOLD","amount":1,"reason":"found"}`, "Idempotency-Key", "found")
+	if got := s.expectEvent("user.balance"); got.Data["reason"] != "found" {
+		t.Errorf("got %s", got.raw)
+	}
 }

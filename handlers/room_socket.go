@@ -29,22 +29,27 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
-		handlers: map[string]messageType{
-			"auth.refresh":      {auth.ClassRead, decodeDataThen(replaceToken)},
-			"room.subscribe":    {auth.ClassRead, decodeDataThen(subscribeToRoom)},
-			"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
-			relayMessageType:    {auth.ClassRead, decodeDataThen(sendMessage)},
-			"room.state.set":    {auth.ClassWrite, decodeDataThen(setStateByMessage)},
-			"room.turn.set":     {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
-			"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
-			"board.subscribe":   {auth.ClassRead, decodeDataThen(watchBoard)},
-			"board.unsubscribe": {"", decodeDataThen(unwatchBoard)},
+		handlers:   realtimeMessages(),
+		onOpen:     subscribeToUserEvents,
+		onBinary:   sendBytes,
+	}
+}
 
-			"tournament.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToTournament)},
-			"tournament.unsubscribe": {"", decodeDataThen(unsubscribeFromTournament)},
-		},
-		onOpen:   subscribeToUserEvents,
-		onBinary: sendBytes,
+// realtimeMessages returns what the endpoint does with each type of message.
+func realtimeMessages() map[string]messageType {
+	return map[string]messageType{
+		"auth.refresh":      {auth.ClassRead, decodeDataThen(replaceToken)},
+		"room.subscribe":    {auth.ClassRead, decodeDataThen(subscribeToRoom)},
+		"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
+		relayMessageType:    {auth.ClassRead, decodeDataThen(sendMessage)},
+		"room.state.set":    {auth.ClassWrite, decodeDataThen(setStateByMessage)},
+		"room.turn.set":     {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
+		"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
+		"board.subscribe":   {auth.ClassRead, measured(auth.ClassRead, decodeDataThen(watchBoard))},
+		"board.unsubscribe": {"", decodeDataThen(unwatchBoard)},
+
+		"tournament.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToTournament)},
+		"tournament.unsubscribe": {"", decodeDataThen(unsubscribeFromTournament)},
 	}
 }
 
@@ -162,8 +167,23 @@ func (in *subscribeInput) Validate() error {
 	case len(*in.Rooms) == 0:
 		return apierror.InvalidRequest.WithField("rooms", "range", "must have a room")
 	default:
-		return nil
+		return checkEachOnce(*in.Rooms)
 	}
+}
+
+// checkEachOnce returns invalid_request for rooms that are in the list more than once. An id in
+// upper case is the same id (RFC 9562, section 4).
+func checkEachOnce(starts []roomStart) error {
+	var errs apierror.FieldErrors
+	known := map[string]bool{}
+	for i, start := range starts {
+		id := strings.ToLower(start.RoomID)
+		if known[id] && id != "" { // a missing id is an error of that room alone
+			errs.Add(fmt.Sprintf("rooms[%d].roomId", i), "duplicate", "is in the list more than once")
+		}
+		known[id] = true
+	}
+	return errs.Err()
 }
 
 // subscribeToRoom subscribes to a room that the player may see, or to several. The subscription
@@ -229,8 +249,6 @@ type roomsSubscribedData struct {
 	Rooms []roomOutcome `json:"rooms"`
 }
 
-var errRoomTwice = apierror.InvalidRequest.WithField("roomId", "duplicate", "is in the list more than once")
-
 // subscribeToRooms subscribes to each room as subscribeToRoom does, with one reply for all. It
 // counts as one message for each room.
 func (s *clientHandler) subscribeToRooms(
@@ -245,7 +263,6 @@ func (s *clientHandler) subscribeToRooms(
 		ids[i] = starts[i].RoomID
 	}
 	reads := s.server.Rooms.GetHeads(ctx, s.caller, ids...)
-	asked := map[string]bool{} // topics
 	subscriptions := make([]realtime.Subscription, 0, len(starts))
 	for i := range reads {
 		r := &reads[i]
@@ -255,13 +272,7 @@ func (s *clientHandler) subscribeToRooms(
 		if r.Err != nil {
 			continue
 		}
-		sub := s.roomSubscription(m.Type, r.Head, starts[i].AfterPosition)
-		if asked[sub.Topic] {
-			r.Err = errRoomTwice
-			continue
-		}
-		asked[sub.Topic] = true
-		subscriptions = append(subscriptions, sub)
+		subscriptions = append(subscriptions, s.roomSubscription(m.Type, r.Head, starts[i].AfterPosition))
 	}
 	return client.SubscribeAll(ctx, subscriptions, func(outcomes []realtime.SubscribeOutcome) []byte {
 		data := roomsSubscribedData{Rooms: make([]roomOutcome, len(starts))}

@@ -5,8 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // allowState lets players write the shared state of the fixture's rooms.
@@ -132,4 +136,65 @@ func TestATurnIsHeardOnAnotherNode(t *testing.T) {
 		f.expect(200, "POST", "/api/v1/game-session/turn", f.serverKey, turn(ann.id, `,"seconds":60`))
 		b.expectEvent("room.turn")
 	})
+}
+
+// Each change goes to every peer and may not be dropped for one, so the sender gets as many bytes
+// of them as the relay sends to a socket: 64 KiB at once and 32 KiB a second.
+func TestTheBytesOfAPlayersStateAreLimited(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, auth.DefaultLimits()) }).createGame()
+	f.allowState(`{"stateKeys":{"":"all"}}`)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`).text("roomId")
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	a := f.dialRealtime(ann)
+	version := 0
+	set := func(s *testSocket, size int) (limited *received) {
+		t.Helper()
+		r := s.request("room.state.set", fmt.Sprintf(`{"roomId":%q,"version":%d,"patch":{"board":%q}}`, room, version,
+			strings.Repeat("x", size)))
+		if *r.OK {
+			version++
+			return nil
+		}
+		if r.Error["code"] != "rate_limited" {
+			t.Fatalf("a change of %d bytes: %s", size, r.raw)
+		}
+		return &r
+	}
+	const size, burst, perSecond = 12_000, 64 << 10, 1_000_000 / 30 // a byte each 30 µs
+	start, sent := time.Now(), 0
+	var limited *received
+	for limited == nil {
+		if limited = set(a, size); limited == nil {
+			sent += size
+		}
+		if most := burst + size + int(time.Since(start).Seconds()*perSecond); sent > most {
+			t.Fatalf("a player has sent %d bytes to each peer, of %d", sent, most)
+		}
+	}
+	if sent < burst {
+		t.Errorf("a player could send %d bytes at once, not %d", sent, burst)
+	}
+	if wait := limited.problem("retryAfterSeconds"); wait != 1. {
+		t.Errorf("the wait is %v s", wait)
+	}
+	body := fmt.Sprintf(`{"roomId":%q,"version":%d,"patch":{"board":1}}`, room, version)
+	if resp := f.send("POST", "/api/v1/game-session/state", ann.token, body); resp.status == 429 {
+		if resp.header.Get("Retry-After") != "1" || !strings.Contains(resp.header.Get("Ratelimit"), `"state-bytes"`) {
+			t.Errorf("429 with %v", resp.header)
+		}
+	} else if version++; time.Since(start) < time.Second/4 {
+		t.Errorf("by HTTP a change is %d", resp.status)
+	}
+
+	// The other player's changes are not limited by them, nor are 100 small ones in a row.
+	b := f.dialRealtime(bob)
+	for range 100 {
+		if r := set(b, 100); r != nil {
+			t.Fatalf("a small change: %s", r.raw)
+		}
+	}
+	f.expect(200, "POST", "/api/v1/game-session/state", f.serverKey, fmt.Sprintf( // as large as it likes
+		`{"roomId":%q,"version":%d,"patch":{"board":%q}}`, room, version, strings.Repeat("x", size)))
 }

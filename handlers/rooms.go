@@ -2,11 +2,13 @@ package handlers
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -146,26 +148,26 @@ func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
 	if err := r.countNew(auth.ClassJoins, "joins_a_day"); err != nil {
 		return response{}, err
 	}
-	return roomChangedResponse(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt)))
 }
 
 func (s *Server) leaveRoom(r *request, in *roomInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Leave(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.Leave(r.ctx(), r.caller, in.RoomID, r.receipt)))
 }
 
 func (s *Server) startRoom(r *request, in *roomInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Start(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.Start(r.ctx(), r.caller, in.RoomID, r.receipt)))
 }
 
 func (s *Server) cancelRoom(r *request, in *roomInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Cancel(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(r.chargeSeats(s.Rooms.Cancel(r.ctx(), r.caller, in.RoomID, r.receipt)))
 }
 
 func (s *Server) rematchRoom(r *request, in *roomInput) (response, error) {
 	if err := r.countNew(auth.ClassRooms, "rooms_a_day"); err != nil {
 		return response{}, err
 	}
-	return roomCreatedResponse(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomCreatedResponse(r.chargeSeats(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt)))
 }
 
 type readyInput struct {
@@ -178,7 +180,7 @@ func (in *readyInput) Validate() error {
 }
 
 func (s *Server) setReady(r *request, in *readyInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Ready(r.ctx(), r.caller, in.RoomID, *in.Ready, r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.Ready(r.ctx(), r.caller, in.RoomID, *in.Ready, r.receipt)))
 }
 
 type kickInput rooms.KickInput
@@ -188,7 +190,7 @@ func (in *kickInput) Validate() error {
 }
 
 func (s *Server) kickPlayer(r *request, in *kickInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt)))
 }
 
 type transferHostInput struct {
@@ -201,7 +203,7 @@ func (in *transferHostInput) Validate() error {
 }
 
 func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
-	return roomChangedResponse(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt)))
 }
 
 type stateInput rooms.StateInput
@@ -211,7 +213,17 @@ func (in *stateInput) Validate() error {
 }
 
 func (s *Server) setSharedState(r *request, in *stateInput) (response, error) {
-	return roomChangedResponse(s.Rooms.SetState(r.ctx(), r.caller, rooms.StateInput(*in), r.receipt))
+	isPlayer := r.caller.Role == principal.Player
+	if isPlayer {
+		if err := r.takeRateLimit(auth.ClassStateBytes); err != nil {
+			return response{}, err
+		}
+	}
+	result, err := r.chargeRoom(s.Rooms.SetState(r.ctx(), r.caller, rooms.StateInput(*in), r.receipt))
+	if isPlayer && err == nil {
+		r.chargeClass(auth.ClassStateBytes, in.sizeBytes()-1)
+	}
+	return roomChangedResponse(result, err)
 }
 
 type turnInput rooms.TurnInput
@@ -221,7 +233,7 @@ func (in *turnInput) Validate() error {
 }
 
 func (s *Server) setTurn(r *request, in *turnInput) (response, error) {
-	return roomChangedResponse(s.Rooms.SetTurn(r.ctx(), r.caller, rooms.TurnInput(*in), r.receipt))
+	return roomChangedResponse(r.chargeRoom(s.Rooms.SetTurn(r.ctx(), r.caller, rooms.TurnInput(*in), r.receipt)))
 }
 
 type finishInput struct {
@@ -230,7 +242,24 @@ type finishInput struct {
 }
 
 func (in *finishInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0})
+	if err := requireMembers(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0}); err != nil {
+		return err
+	}
+	return checkPlacements(in.Results)
+}
+
+// checkPlacements returns invalid_request for players and places that no room has.
+func checkPlacements(results []rooms.Placement) error {
+	var errs apierror.FieldErrors
+	for i, r := range results {
+		if r.UserID < 1 {
+			errs.Add(fmt.Sprintf("results[%d].userId", i), "range", "must be a positive integer")
+		}
+		if r.Place < 1 {
+			errs.Add(fmt.Sprintf("results[%d].place", i), "range", "must be 1 or more")
+		}
+	}
+	return errs.Err()
 }
 
 // resolveInput has either results or refund.
@@ -243,14 +272,17 @@ func (in *resolveInput) Validate() error {
 	if in.Refund && len(in.Results) > 0 {
 		return apierror.InvalidRequest.WithField("refund", "conflict", "must not be true where there are results")
 	}
-	return requireMembers(member{"results", in.Refund || len(in.Results) > 0})
+	if err := requireMembers(member{"results", in.Refund || len(in.Results) > 0}); err != nil {
+		return err
+	}
+	return checkPlacements(in.Results)
 }
 
 func (s *Server) resolveRoom(r *request, in *resolveInput) (response, error) {
 	decision := rooms.ResolveInput{Placements: in.Results, Refund: in.Refund}
-	return roomChangedResponse(s.Rooms.Resolve(r.ctx(), r.caller, r.Param("roomId"), decision, r.receipt))
+	return roomChangedResponse(r.chargeSeats(s.Rooms.Resolve(r.ctx(), r.caller, r.Param("roomId"), decision, r.receipt)))
 }
 
 func (s *Server) finishRoom(r *request, in *finishInput) (response, error) {
-	return roomChangedResponse(s.Rooms.Finish(r.ctx(), r.caller, in.RoomID, in.Results, r.receipt))
+	return roomChangedResponse(r.chargeSeats(s.Rooms.Finish(r.ctx(), r.caller, in.RoomID, in.Results, r.receipt)))
 }

@@ -70,7 +70,7 @@ const (
 	del   = http.MethodDelete
 )
 
-// routes lists every operation.
+// routes lists every operation. Their query parameters are in queryParameters.
 func (s *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
@@ -110,11 +110,11 @@ func (s *Server) routes() []route {
 	return []route{
 		{
 			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
-			errorList{apierror.GameNotFound, apierror.AccountSuspended},
+			errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
 			post, "/api/v1/auth/exchange", server, auth.ClassAdmin, byStoredResponse, false, withBody(s.signInExternal),
-			errorList{apierror.AccountSuspended},
+			errorList{apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
 			post, "/api/v1/auth/refresh", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.refreshSession),
@@ -282,7 +282,10 @@ func (s *Server) routes() []route {
 		{
 			post, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, byStoredResponse, false,
 			withBody(s.createBoard),
-			errorList{apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict},
+			errorList{
+				apierror.InvalidAmount, apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict,
+				apierror.LimitReached,
+			},
 		},
 		{
 			get, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, keyIgnored, false, s.listBoards,
@@ -291,7 +294,7 @@ func (s *Server) routes() []route {
 		{get, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.getBoard, boardErrors},
 		{
 			patch, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchBoard),
-			append(slices.Clone(boardErrors), apierror.VersionConflict),
+			append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
 			del, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.deleteBoard,
@@ -357,6 +360,10 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
+			del, adminTournament, staff, auth.ClassAdmin, keyIgnored, true, s.deleteTournament,
+			tournamentErrors,
+		},
+		{
 			post, adminTournament + "/start", staff, auth.ClassAdmin, byStoredResponse, true,
 			withoutBody(s.startTournament),
 			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
@@ -401,7 +408,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			post, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.createAsset),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound},
+			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
 			get, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, keyIgnored, false, s.listAssets,
@@ -412,12 +419,16 @@ func (s *Server) routes() []route {
 			errorList{apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
+			del, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, s.deleteAsset,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
+		},
+		{
 			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
 			post, admin + "tokens", operator, auth.ClassAdmin, byStoredResponse, false, withBody(s.createToken),
-			errorList{apierror.TokenCodeTaken},
+			errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
 		},
 		{get, admin + "tokens", operator, auth.ClassAdmin, keyIgnored, false, s.listTokens, nil},
 		{
@@ -426,7 +437,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			patch, admin + "tokens/{tokenId}", operator, auth.ClassAdmin, keyIgnored, false, withBody(s.patchToken),
-			errorList{apierror.TokenNotFound},
+			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
 		{
 			get, admin + "users/{userId}", staff, auth.ClassAdmin, keyIgnored, true, s.getUser,

@@ -29,6 +29,7 @@ import (
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/stops"
+	"github.com/parlor-games/parlor/internal/storecost"
 	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
@@ -69,6 +70,7 @@ type Deps struct {
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
 	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
 	GameServer       http.Handler         // of the demo, at GameServerPath; nil in production
+	InternalHosts    []string             // public names of the internal listener, in lower case
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }
@@ -77,6 +79,7 @@ type Deps struct {
 type Readiness interface {
 	Report() readiness.Report
 	HasStarted() bool
+	ServedSince(time.Time) bool
 	Kept() readiness.Promise
 }
 
@@ -92,9 +95,12 @@ type Server struct {
 	liveBoards             *leaderboards.Live
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
+	slowLogLimit           rate.Sometimes
+	unavailableCalls       atomic.Int64 // calls that the store did not serve, since the start
 	messageDeadline        sharedDeadline
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
+	refusesSockets         atomic.Bool
 	requests, failures     atomic.Int64 // since the start
 }
 
@@ -102,7 +108,8 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
-		Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second},
+		Deps: deps, engine: gin.New(), log: deps.Log,
+		outageLogLimit: rate.Sometimes{Interval: time.Second}, slowLogLimit: rate.Sometimes{Interval: time.Second},
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
@@ -112,7 +119,8 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	for _, c := range []prometheus.Collector{
-		&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}, &moneyCollector{deps.Wallet},
+		&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness, s.UnavailableCalls},
+		&moneyCollector{deps.Wallet},
 	} {
 		if err = deps.MetricsRegistry.Register(c); err != nil {
 			return nil, err
@@ -153,10 +161,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.engine.ServeHTTP(w, r)
 }
 
-// Drain sends balancers and clients to other nodes: /balancez returns 404, /readyz and new sockets
-// return 503 draining, and every connection closes after its response. Requests are still served.
-// The hub drains the sockets that are open.
+// Drain sends balancers to other nodes: /balancez returns 404, /readyz returns 503 draining, and
+// every connection closes after its response. Requests are still served, and sockets are still
+// opened: a balancer needs a moment to notice.
 func (s *Server) Drain() { s.draining.Store(true) }
+
+// RefuseSockets makes new sockets get 503 draining. Call it before the hub drains those that are
+// open.
+func (s *Server) RefuseSockets() { s.refusesSockets.Store(true) }
 
 // IsDraining reports whether Drain was called.
 func (s *Server) IsDraining() bool { return s.draining.Load() }
@@ -164,6 +176,10 @@ func (s *Server) IsDraining() bool { return s.draining.Load() }
 // RequestCounts returns how many requests were answered since the start, and how many of them with
 // a status of 500 or more.
 func (s *Server) RequestCounts() (all, failed int64) { return s.requests.Load(), s.failures.Load() }
+
+// UnavailableCalls returns how many requests and messages were refused since the start, because the
+// store did not serve them.
+func (s *Server) UnavailableCalls() int64 { return s.unavailableCalls.Load() }
 
 // ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
 func ginPath(path string) string {
@@ -189,6 +205,8 @@ type request struct {
 	staffWrite *staffWrite            // that the trail will have; nil for players, and for reads
 	startedAt  time.Time
 	storeCtx   context.Context // ends after storeTimeout
+	usage      storecost.Cost  // of the store, by a read
+	charged    int64           // permits that it took beside its first one
 
 	headerValues [5]string // of headers that setHeader has set
 	headerCount  int
@@ -197,9 +215,14 @@ type request struct {
 // ctx returns the context of the work for the request, see limitTime.
 func (r *request) ctx() context.Context { return r.storeCtx }
 
+// measuredCtx is ctx for a change that takes permits by what it costs, as every read does.
+func (r *request) measuredCtx() context.Context { return storecost.With(r.storeCtx, &r.usage) }
+
 // clientCtx returns a context that ends when the client goes away, and not after storeTimeout: a
 // report about all games may take longer while each of its commands is fast.
-func (r *request) clientCtx() context.Context { return r.Request.Context() }
+func (r *request) clientCtx() context.Context {
+	return storecost.With(r.Request.Context(), &r.usage)
+}
 
 // setHeader sets a header of the response by its canonical name. It allocates nothing, as a slice
 // for each value would.
@@ -267,7 +290,7 @@ func (r *request) limitTime() (cancel func()) {
 		r.storeCtx = r.server.storeContexts.at(r.startedAt)
 		return func() {}
 	}
-	r.storeCtx, cancel = context.WithDeadline(r.Request.Context(), r.startedAt.Add(storeTimeout))
+	r.storeCtx, cancel = context.WithDeadline(r.clientCtx(), r.startedAt.Add(storeTimeout))
 	return cancel
 }
 
@@ -307,6 +330,10 @@ func (r *request) authorizeAndHandle() (response, error) {
 	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
 		return response{}, err
 	}
+	// Before a ticket is used up.
+	if err := r.checkQuery(); err != nil {
+		return response{}, err
+	}
 	if r.route.callers != anyone {
 		if err := r.authenticate(); err != nil {
 			return response{}, err
@@ -321,7 +348,11 @@ func (r *request) authorizeAndHandle() (response, error) {
 			return response{}, err
 		}
 	}
-	return r.route.handle(r)
+	resp, err := r.route.handle(r)
+	if !resp.written {
+		r.chargeUsage()
+	}
+	return resp, err
 }
 
 // respond encodes the response or the error, stores it if its Idempotency-Key asks for that, and
@@ -366,12 +397,17 @@ func (r *request) recoverPanic(cause any) {
 // slowRequestDuration is the duration above which a request is logged at the level warn.
 const slowRequestDuration = time.Second
 
-// logRequest logs slow requests as warnings and all others at the level debug.
+// logRequest logs a slow request as a warning, one a second at most, and all others at the level
+// debug. One that was slow because the store was away is no news.
 func (s *Server) logRequest(r *request, duration time.Duration) {
-	level := slog.LevelDebug
-	if duration > slowRequestDuration {
-		level = slog.LevelWarn
+	if duration > slowRequestDuration && s.Readiness.ServedSince(r.startedAt) {
+		s.slowLogLimit.Do(func() { s.writeRequestLine(r, slog.LevelWarn, duration) })
+		return
 	}
+	s.writeRequestLine(r, slog.LevelDebug, duration)
+}
+
+func (s *Server) writeRequestLine(r *request, level slog.Level, duration time.Duration) {
 	if !s.log.Enabled(r.ctx(), level) {
 		return
 	}
@@ -473,7 +509,7 @@ func (r *request) takeRateLimit(class auth.Class) error {
 		return nil
 	}
 	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
-	if class == auth.ClassAddress && err == nil {
+	if class != r.route.rateLimitClass && err == nil {
 		return nil // the headers show the limit of the operation
 	}
 	r.Writer.Header()["Ratelimit-Policy"] = r.server.rateLimitPolicyHeader(decision)
@@ -482,14 +518,6 @@ func (r *request) takeRateLimit(class auth.Class) error {
 		r.setHeader("Retry-After", strconv.FormatInt(decision.RetryAfterSeconds(), 10))
 	}
 	return err
-}
-
-// chargeRateLimit takes more permits for a request that cost more than others of its class.
-func (r *request) chargeRateLimit(permits int64) {
-	if key, limited := r.rateLimitKey(r.route.rateLimitClass); limited {
-		decision := r.server.Limiter.Charge(r.route.rateLimitClass, key, permits)
-		r.setHeader("Ratelimit", decision.RateLimitHeader())
-	}
 }
 
 // rateLimitKey returns by whom the request counts in a class; false when the class has no limit.

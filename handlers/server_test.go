@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
@@ -390,6 +391,8 @@ func (panickingStore) Report() readiness.Report { panic("secret plans") }
 
 func (panickingStore) HasStarted() bool { return true }
 
+func (panickingStore) ServedSince(time.Time) bool { return true }
+
 func (panickingStore) Kept() readiness.Promise { panic("secret plans") }
 
 func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
@@ -479,6 +482,26 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	f.expectError(404, "not_found", "GET", "/debug/pprof/", "", "")
 }
 
+// The name of a page may be made to lead to this machine (DNS rebinding), and metrics need no key.
+func TestTheInternalListenerServesNoPublicName(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.InternalHosts = []string{"console.example.com"} })
+	for host, want := range map[string]int{
+		"127.0.0.1:9090": 200, "[::1]:9090": 200, "10.0.0.7:9090": 200, "localhost:9090": 200, "node:9090": 200,
+		"parlor-metrics.games.svc.cluster.local:9090": 200, "Console.Example.com": 200, "console.example.com:443": 200,
+		"evil.example.com:9090": 403, "evil.example.com": 403, "a.console.example.com": 403,
+	} {
+		for _, path := range []string{"/metrics", "/healthz", "/console"} {
+			r := httptest.NewRequest("GET", path, http.NoBody)
+			r.Host = host
+			got := httptest.NewRecorder()
+			f.server.InternalHandler().ServeHTTP(got, r)
+			if got.Code != want || want == 403 && !strings.Contains(got.Body.String(), `"code":"forbidden"`) {
+				t.Errorf("%s of %s returned %d %.200s", path, host, got.Code, got.Body)
+			}
+		}
+	}
+}
+
 func TestProfilesAreServedWhereTheyAreEnabledAndNeverTheCommandLine(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.ProfilingEnabled = true })
 	for path, want := range map[string]int{
@@ -486,7 +509,7 @@ func TestProfilesAreServedWhereTheyAreEnabledAndNeverTheCommandLine(t *testing.T
 		"/debug/pprof/cmdline": 404,
 	} {
 		got := httptest.NewRecorder()
-		f.server.InternalHandler().ServeHTTP(got, httptest.NewRequest("GET", path, http.NoBody))
+		f.server.InternalHandler().ServeHTTP(got, httptest.NewRequest("GET", "http://localhost"+path, http.NoBody))
 		if got.Code != want || want == 404 && strings.Contains(got.Body.String(), os.Args[0]) {
 			t.Errorf("%s returned %d %s", path, got.Code, got.Body)
 		}

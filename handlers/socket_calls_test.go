@@ -224,14 +224,14 @@ func TestThirtyRoomsInOneSubscribe(t *testing.T) {
 		// What is wrong with a room is the error of that room alone; a connection has 32.
 		more := f.createFreeRooms(ann, 4)
 		got = s.expectOK("roomsSubscribed", "room.subscribe", roomsBody(
-			more[0], more[0], strings.ToUpper(more[0]), "", "no id", hidden, rooms[0], more[1], more[2], more[3]))
+			strings.ToUpper(more[0]), "", "", "no id", hidden, rooms[0], more[1], more[2], more[3]))
 		var codes []any
 		items, _ = got.data("rooms").([]any)
 		for _, item := range items {
 			codes = append(codes, memberOf(item.(map[string]any), "error.code"))
 		}
 		want := []any{
-			nil, "invalid_request", "invalid_request", "invalid_request", "invalid_request", "room_not_found", nil, nil, nil,
+			nil, "invalid_request", "invalid_request", "invalid_request", "room_not_found", nil, nil, nil,
 			"rate_limited",
 		}
 		if !slices.Equal(codes, want) {
@@ -244,6 +244,23 @@ func TestThirtyRoomsInOneSubscribe(t *testing.T) {
 			s.expectError("invalid_request", "room.subscribe", data)
 		}
 	})
+}
+
+func TestARoomThatIsTwiceInOneSubscribeRefusesAll(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	rooms := f.createFreeRooms(ann, 2)
+	s := f.dialRealtime(ann)
+	got := s.expectError("invalid_request", "room.subscribe", roomsBody(rooms[0], rooms[1], strings.ToUpper(rooms[0])))
+	if field := memberOf(got.Error["errors"].([]any)[0].(map[string]any), "field"); field != "rooms[2].roomId" {
+		t.Errorf("the error names %v: %s", field, got.raw)
+	}
+	f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, rooms[0]))
+	s.subscribe(rooms[1], "")
+	f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, rooms[1]))
+	if got := s.expectEvent("room.ready"); got.RoomID != rooms[1] {
+		t.Errorf("the refused message has subscribed: %s", got.raw)
+	}
 }
 
 // The reply stands before the first event of each room, whatever happens meanwhile.

@@ -117,7 +117,7 @@ const (
 // upgradeHandler returns the handler of the request that opens a socket.
 func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (response, error) {
 	return func(r *request) (response, error) {
-		if e.draining.Load() {
+		if e.refusesSockets.Load() {
 			return response{}, r.setRetryAfter(apierror.Draining)
 		}
 		if err := r.checkOrigin(); err != nil {
@@ -182,16 +182,11 @@ func (r *request) checkOrigin() error {
 // ticket. A ticket can be redeemed once, so a request that would fail anyway is refused before.
 func (r *request) redeemTicket() (credential auth.Authentication, given bool, err error) {
 	q := r.query()
-	for _, name := range []string{"token", "access_token", "accessToken"} {
-		if q.values.Has(name) {
-			q.addError(name, "forbidden", "does not belong in an address, where others read it: get a ticket")
-		}
-	}
 	ticket := q.text("ticket")
 	if err := q.err(); err != nil || ticket == "" {
 		return credential, false, err
 	}
-	if r.server.draining.Load() {
+	if r.server.refusesSockets.Load() {
 		return credential, true, r.setRetryAfter(apierror.Draining)
 	}
 	if err := realtime.CheckHandshake(r.Request); err != nil {
@@ -451,6 +446,7 @@ func (s *clientHandler) errorReply(m *message, err error) *socketReply {
 	if unexpected && !errors.Is(err, context.Canceled) {
 		log(slog.LevelError, "message failed")
 	} else if apiErr.Status == http.StatusServiceUnavailable {
+		s.server.countUnavailable(apiErr)
 		s.server.outageLogLimit.Do(func() { log(slog.LevelWarn, "message not served") })
 	}
 	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(apiErr, s.routePath, requestID)}

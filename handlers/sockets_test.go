@@ -927,6 +927,8 @@ func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {
 	events, saves := f.dialRealtime(ann), f.dial(savePath, ann.token)
 	ticket := f.ticket(ann)
 	f.server.Drain()
+	f.dialRealtime(ann).disconnect() // the balancer may not have noticed yet
+	f.server.RefuseSockets()
 	f.expectUpgradeError(503, "draining", realtimePath, ann.token)
 	f.expectUpgradeError(503, "draining", realtimePath+"?ticket="+ticket, "")
 	f.newNode().dial(realtimePath+"?ticket="+ticket, "") // the ticket has not been redeemed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
@@ -14,13 +15,32 @@ type stateVersionData struct {
 	Version int64 `json:"version"` // that the state has after this change
 }
 
-// setStateByMessage changes the shared state of a room, as the HTTP call does.
+// sizeBytes returns how many bytes of names and values a change sends to each peer, or more.
+func (in *stateInput) sizeBytes() int {
+	size := 0
+	for name, value := range in.Patch {
+		size += len(name) + len(value)
+	}
+	for _, name := range in.Delete {
+		size += len(name)
+	}
+	return size
+}
+
+// setStateByMessage changes the shared state of a room, as the HTTP call does. A change that fails
+// reaches no peer and takes one byte of ClassStateBytes.
 func setStateByMessage(
 	ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *stateInput,
 ) (any, error) {
-	if _, err := s.server.Rooms.SetState(ctx, s.caller, rooms.StateInput(*in), idempotency.Receipt{}); err != nil {
+	if err := s.takeRateLimit(ctx, auth.ClassStateBytes); err != nil {
 		return nil, err
 	}
+	result, err := s.server.Rooms.SetState(ctx, s.caller, rooms.StateInput(*in), idempotency.Receipt{})
+	if err != nil {
+		return nil, err
+	}
+	s.chargePermits(auth.ClassWrite, int(roomPermits(result.Room, false))-1)
+	s.chargePermits(auth.ClassStateBytes, in.sizeBytes()-1)
 	return stateVersionData{in.Version + 1}, nil
 }
 
@@ -35,8 +55,12 @@ func setTurnByMessage(
 	ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *turnInput,
 ) (any, error) {
 	result, err := s.server.Rooms.SetTurn(ctx, s.caller, rooms.TurnInput(*in), idempotency.Receipt{})
-	if err != nil || result.Room.Turn == nil {
-		return turnData{}, err
+	if err != nil {
+		return nil, err
+	}
+	s.chargePermits(auth.ClassWrite, int(roomPermits(result.Room, false))-1)
+	if result.Room.Turn == nil {
+		return turnData{}, nil
 	}
 	turn := *result.Room.Turn
 	return turnData{&turn.UserID, &turn.Deadline}, nil

@@ -190,7 +190,7 @@ func (s *Server) startTournament(r *request) (response, error) {
 
 // tournamentReasonInput may say why staff changes something in a tournament; the trail keeps it.
 type tournamentReasonInput struct {
-	Reason string `json:"reason,omitzero"`
+	Reason string `json:"reason,omitzero" given:"nonzero"`
 }
 
 func (s *Server) cancelTournament(r *request, _ *tournamentReasonInput) (response, error) {
@@ -200,6 +200,14 @@ func (s *Server) cancelTournament(r *request, _ *tournamentReasonInput) (respons
 	}
 	result, err := s.Tournaments.Cancel(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+}
+
+func (s *Server) deleteTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Tournaments.Delete(r.ctx(), r.caller, at.game, at.id)
 }
 
 func (s *Server) disqualifyEntrant(r *request, _ *tournamentReasonInput) (response, error) {
@@ -262,6 +270,8 @@ func (w *staffWrite) describeTournamentWrite(body any) (before, after any) {
 		return before, after
 	case *tournaments.Match:
 		return nil, map[string]any{"matchId": b.ID, "winnerId": b.WinnerID, "status": b.Status}
+	case nil: // of deleteTournament
+		return w.before, map[string]any{"deleted": true}
 	}
 	return nil, nil
 }

@@ -44,25 +44,26 @@ func (s *Server) staffActions() map[string]staffAction {
 		"POST " + session + "finish":                   {"finishRoom", nil}, // the busiest; it was STARTED
 		"POST " + session + "cancel":                   {"cancelRoom", s.readInputRoom},
 		"POST " + admin + "games":                      {"createGame", nil},
-		"PATCH " + admin + "games/{gameId}":            {"patchGame", s.getGame},
-		"POST " + admin + "games/{gameId}/server-keys": {"addServerKey", s.getGame},
+		"PATCH " + admin + "games/{gameId}":            {"patchGame", s.readPathGame},
+		"POST " + admin + "games/{gameId}/server-keys": {"addServerKey", s.readPathGame},
 
-		"DELETE " + admin + "games/{gameId}/server-keys/{keyId}": {"revokeServerKey", s.getGame},
+		"DELETE " + admin + "games/{gameId}/server-keys/{keyId}": {"revokeServerKey", s.readPathGame},
 
-		"POST " + admin + "games/{gameId}/assets":            {"createAsset", nil},
-		"PATCH " + admin + "games/{gameId}/assets/{assetId}": {"patchAsset", s.getAsset},
-		"POST " + admin + "tokens":                           {"createToken", nil},
-		"PATCH " + admin + "tokens/{tokenId}":                {"patchToken", s.getToken},
-		"POST " + admin + "users/{userId}/suspend":           {"suspendUser", s.readPathPlayer},
-		"POST " + admin + "users/{userId}/unsuspend":         {"unsuspendUser", s.readPathPlayer},
-		"DELETE " + admin + "users/{userId}/sessions":        {"endUserSessions", nil},
-		"POST " + admin + "users/{userId}/credit":            {"credit", nil},
-		"POST " + admin + "users/{userId}/debit":             {"debit", nil},
-		"POST " + admin + "games/{gameId}/accept-audit":      {"acceptAudit", nil},
-		"PUT " + admin + "users/{userId}/limits":             {"tightenUserLimits", s.readUserLimits},
-		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
-		"POST " + admin + "rooms/{roomId}/resolve":           {"resolveRoom", s.readPathRoom},
-		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
+		"POST " + admin + "games/{gameId}/assets":             {"createAsset", nil},
+		"PATCH " + admin + "games/{gameId}/assets/{assetId}":  {"patchAsset", s.getAsset},
+		"DELETE " + admin + "games/{gameId}/assets/{assetId}": {"deleteAsset", s.getAsset},
+		"POST " + admin + "tokens":                            {"createToken", nil},
+		"PATCH " + admin + "tokens/{tokenId}":                 {"patchToken", s.getToken},
+		"POST " + admin + "users/{userId}/suspend":            {"suspendUser", s.readPathPlayer},
+		"POST " + admin + "users/{userId}/unsuspend":          {"unsuspendUser", s.readPathPlayer},
+		"DELETE " + admin + "users/{userId}/sessions":         {"endUserSessions", nil},
+		"POST " + admin + "users/{userId}/credit":             {"credit", nil},
+		"POST " + admin + "users/{userId}/debit":              {"debit", nil},
+		"POST " + admin + "games/{gameId}/accept-audit":       {"acceptAudit", nil},
+		"PUT " + admin + "users/{userId}/limits":              {"tightenUserLimits", s.readUserLimits},
+		"PUT " + admin + "users/{userId}/saves/{slot}":        {"replaceSave", nil},
+		"POST " + admin + "rooms/{roomId}/resolve":            {"resolveRoom", s.readPathRoom},
+		"POST " + admin + "console-links":                     {"createConsoleLink", nil},
 
 		"POST " + board + "/scores":                        {"submitScore", nil},
 		"POST " + board + "/scores/batch":                  {"submitScores", nil},
@@ -77,6 +78,7 @@ func (s *Server) staffActions() map[string]staffAction {
 		"POST " + adminBoard + "/entries/{userId}/remove":  {"removeEntry", nil},
 
 		"POST " + admin + "games/{gameId}/tournaments":         {"createTournament", nil},
+		"DELETE " + tournament:                                 {"deleteTournament", s.getTournament},
 		"POST " + tournament + "/start":                        {"startTournament", s.getTournament},
 		"POST " + tournament + "/cancel":                       {"cancelTournament", s.getTournament},
 		"POST " + tournament + "/entrants/{userId}/disqualify": {"disqualifyEntrant", s.getTournament},
@@ -85,6 +87,10 @@ func (s *Server) staffActions() map[string]staffAction {
 		"DELETE " + admin + "console-sessions": {"closeConsoleSessions", nil},
 	}
 }
+
+// routineActions are what a game's server does for each player or each round, thousands of times a
+// minute, and what moves no money.
+var routineActions = map[string]bool{"exchange": true, "link": true, "submitScore": true, "submitScores": true}
 
 // isStaffWrite reports whether staff can change something by a route. A route for anyone has no
 // caller, even if staff uses it. The moves of a game leave no record: a server makes several of
@@ -169,6 +175,9 @@ func (s *Server) recordStaffWrite(r *request, w *staffWrite, resp response, err 
 	if resp.replayed || err != nil && !mayHaveChanged(err) {
 		return
 	}
+	if session, ok := resp.body.(*sessionView); ok && err == nil && !session.isChange {
+		return // a player who was known signed in
+	}
 	outcome := trail.Done
 	describe := func() (before, after any) { return w.describe(resp.body) }
 	if err != nil {
@@ -181,7 +190,7 @@ func (s *Server) recordStaffWrite(r *request, w *staffWrite, resp response, err 
 	defer cancel()
 	s.Trail.Record(ctx, trail.Write{
 		Caller: r.caller, Action: w.action.name, Target: w.target(r, resp.body), Before: before, After: after,
-		RequestID: r.requestID, Outcome: outcome,
+		RequestID: r.requestID, Outcome: outcome, IsRoutine: routineActions[w.action.name],
 	})
 }
 
@@ -268,7 +277,10 @@ func (w *staffWrite) describe(body any) (before, after any) {
 		return nil, map[string]any{"accepted": b.Accepted, "reason": in.Reason}
 	case *consoleLinkView: // the link is a secret
 		return nil, map[string]any{"expiresIn": b.ExpiresIn}
-	case nil: // of endUserSessions and closeConsoleSessions
+	case nil: // of endUserSessions, closeConsoleSessions and deleteAsset
+		if w.action.name == "deleteAsset" {
+			return w.before, map[string]any{"deleted": true}
+		}
 		return nil, map[string]any{"sessions": "ended"}
 	default:
 		return nil, nil
@@ -384,7 +396,8 @@ func (s *Server) readPathPlayer(r *request) (response, error) {
 func (s *Server) listTrail(r *request) (response, error) {
 	q := r.query()
 	query := trail.Query{
-		Actor: q.text("actor"), Target: q.text("target"), From: q.time("from"), BeforeID: q.afterID(), Limit: q.limit(),
+		Actor: q.text("actor"), Target: q.text("target"), GameID: q.id("gameId"), From: q.time("from"),
+		BeforeID: q.afterID(), Limit: q.limit(),
 	}
 	if err := q.err(); err != nil {
 		return response{}, err

@@ -88,6 +88,10 @@ var staffWriteCases = []struct {
 		target: "asset:", before: "null", after: `"price":1`, invalid: `{}`,
 	},
 	{
+		operation: "DELETE /api/v1/admin/games/{gameId}/assets/{assetId}", as: "server", target: "asset:<asset>",
+		path: "/api/v1/admin/games/<game>/assets/<asset>", before: `"name":"Sword"`, after: `"deleted":true`,
+	},
+	{
 		operation: "PATCH /api/v1/admin/games/{gameId}/assets/{assetId}", as: "server",
 		path: "/api/v1/admin/games/<game>/assets/<asset>", body: `{"price":3}`,
 		target: "asset:<asset>", before: `"price":7.5`, after: `"price":3`, invalid: `{"price":-1}`,
@@ -197,6 +201,11 @@ var staffWriteCases = []struct {
 	{
 		operation: "DELETE /api/v1/admin/games/{gameId}/leaderboards/{board}", as: "operator", path: topBoard,
 		target: "board:<game>.top", before: `"name":"Top"`, after: `"deleted":true`,
+	},
+	{
+		operation: "DELETE /api/v1/admin/games/{gameId}/tournaments/{tournamentId}", as: "server",
+		path: gameTournaments + "/<cancelled>", target: "tournament:<game>.<cancelled>",
+		before: `"status":"CANCELLED"`, after: `"deleted":true`,
 	},
 	{
 		operation: "POST /api/v1/admin/games/{gameId}/tournaments", as: "operator", path: gameTournaments,

@@ -17,6 +17,9 @@ import (
 // ErrClosed is returned when the socket is closed or about to be closed.
 var ErrClosed = errors.New("the socket is closed")
 
+// ErrEmpty is returned for a message without a byte.
+var ErrEmpty = errors.New("the message is empty")
+
 const (
 	maxFramesInFlight  = 2   // frames handed to melody and not yet written; of a directConn one
 	maxInboxFrames     = 128 // frames from the client that wait for their handler: the burst that a client may send
@@ -124,8 +127,11 @@ func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Send queues a text frame for this socket, such as a reply. Frames keep their order. It returns
 // ErrClosed when the socket is closed, or when so much is queued that the socket is closed now
-// (4008).
+// (4008), and ErrEmpty.
 func (c *Client) Send(text []byte) error {
+	if len(text) == 0 { // no JSON: a client could not read it
+		return ErrEmpty
+	}
 	return c.enqueueMessage(outboundMessage{frame: newFrame(opText, text)})
 }
 

@@ -43,10 +43,11 @@ const maxWaitingControlBytes = 4 << 10
 
 var errCloseSent = errors.New("a close frame was sent")
 
-// newDirectConn returns nil for a connection whose bytes are not those of the socket, as with TLS.
+// newDirectConn returns nil for a connection whose bytes are not those of the socket, as with TLS,
+// and on Windows.
 func newDirectConn(conn net.Conn, c *Client) *directConn {
 	file, ok := conn.(syscall.Conn)
-	if !ok {
+	if !ok || !hasSocketFiles {
 		return nil
 	}
 	raw, err := file.SyscallConn()
@@ -82,7 +83,7 @@ func (d *directConn) closeFor(err error) error {
 // otherwise; RawConn.Control costs 5 % more for each frame than the file itself.
 func (d *directConn) writeToFile(b []byte) (rest []byte, err error) {
 	for len(b) > 0 {
-		n, err := syscall.Write(d.fd, b)
+		n, err := writeFile(d.fd, b)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EAGAIN):

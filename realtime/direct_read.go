@@ -112,7 +112,7 @@ func (d *directConn) readFromFile(fd uintptr) (done bool) {
 		}()
 	}
 	for {
-		n, err := syscall.Read(int(fd), c.bytes[c.end:])
+		n, err := readFile(fd, c.bytes[c.end:])
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -33,6 +34,12 @@ func clientFrame(firstByte byte, payload string) []byte {
 		b = append(b, payload[i]^mask[i%4])
 	}
 	return b
+}
+
+// hugeFrame returns the header of a frame from a client, with a length that no payload has.
+func hugeFrame(opcode byte, payloadBytes uint64) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{finalBit | opcode, maskBit | 127}, payloadBytes)
+	return append(b, 7, 0xff, 0, 0x55)
 }
 
 // dialRaw opens a socket and returns its connection, for frames that no library sends.
@@ -139,6 +146,9 @@ func TestNothingBehindAnInvalidFrameIsHandled(t *testing.T) {
 		"a part without a first":    {clientFrame(finalBit, note), websocket.CloseProtocolError},
 		"a message within another":  {slices.Concat(clientFrame(opText, note), clientFrame(finalBit|opText, note)), 1002},
 		"a message above the limit": {clientFrame(finalBit|opText, strings.Repeat("x", 16<<10+1)), 1009},
+		"a length of 2^63":          {hugeFrame(opText, 1<<63), websocket.CloseProtocolError},
+		"the greatest length":       {hugeFrame(opBinary, math.MaxUint64), websocket.CloseProtocolError},
+		"the greatest valid length": {hugeFrame(opText, math.MaxInt64), websocket.CloseMessageTooBig},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, redistest.Single(t), Options{})

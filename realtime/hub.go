@@ -40,10 +40,13 @@ type Options struct {
 	WriteTimeout time.Duration // how long a client may take over one frame, else 4008: 5 s
 	CloseTimeout time.Duration // how long a client may take to return a close frame: 3 s
 
-	StaleAfter    time.Duration // silence of the store after which clients get server.stale: 3 s
-	MoveAfter     time.Duration // silence of the store after which clients are sent to other nodes: 8 s
-	MoveSpread    time.Duration // over which their sockets are closed: 2 s
-	HasOtherNodes func() bool   // reports whether the store last named other nodes: none; must not block
+	StaleAfter time.Duration // silence of the store after which clients get server.stale: 3 s
+	MoveAfter  time.Duration // silence of the store after which clients are sent to other nodes: 8 s
+	MoveSpread time.Duration // over which their sockets are closed: 2 s
+	AskEvery   time.Duration // between two questions to other nodes while the store is silent: 1 s
+	// OtherServes asks other nodes and reports whether one of them has the store: none. It must return
+	// within AskEvery.
+	OtherServes func(context.Context) bool
 
 	DrainSpread time.Duration // over which Drain spreads reconnections: 1 s per 500 connections, 2 to 30 s
 }
@@ -67,6 +70,7 @@ func (o Options) withDefaults() Options {
 	o.StaleAfter = cmp.Or(o.StaleAfter, 3*time.Second)
 	o.MoveAfter = cmp.Or(o.MoveAfter, 8*time.Second)
 	o.MoveSpread = cmp.Or(o.MoveSpread, 2*time.Second)
+	o.AskEvery = cmp.Or(o.AskEvery, time.Second)
 	return o
 }
 

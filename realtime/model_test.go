@@ -75,8 +75,11 @@ func (c *modelClient) connect() error {
 	defer func() { _ = conn.Close() }()
 	c.mu.Lock()
 	c.conn = conn
-	after := c.position
+	after, stopped := c.position, c.stopped
 	c.mu.Unlock()
+	if stopped { // while it dialled, so that nobody closes this connection
+		return errors.New("the client has been stopped")
+	}
 	raw, _ := wire.Marshal(request{ID: "s", Type: "sub", Topic: c.topic, After: after})
 	if err := conn.WriteMessage(websocket.TextMessage, raw); err != nil {
 		return err

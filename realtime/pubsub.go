@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/redis/go-redis/v9"
@@ -353,7 +355,7 @@ func (c *pubsubConn) run(ctx context.Context) {
 	if ctx.Err() == nil && c.closeErr != nil {
 		c.manager.hub.counters.lostPubsubConns.Add(1)
 		c.manager.hub.log.Warn("pub/sub connection lost",
-			slog.String("server", c.server), slog.Any("error", c.closeErr))
+			slog.String("server", c.server), slog.Any("error", fmt.Errorf("%w (%w)", apierror.StoreUnavailable, c.closeErr)))
 	}
 	c.manager.onPubsubConnEnd(c, c.closeErr)
 }

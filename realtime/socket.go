@@ -291,11 +291,15 @@ func (s *SocketKind) onMessage(c *Client, m *inboundMessage) {
 }
 
 // onError is called by melody, sometimes in the middle of a write, so it must not close or write.
-// Only a frame that is too large needs handling: gorilla has sent close code 1009, but closing a
-// connection with unread bytes resets it, so that the client would not get the code. Then it is
-// called on the goroutine that reads.
+// Only a frame that is too large needs handling: closing a connection with unread bytes resets it,
+// so that the client would not get the close code. Then it is called on the goroutine that reads.
+// gorilla has sent 1009, but nothing for a length of 2^63 or more, which no frame may have (RFC
+// 6455, section 5.2).
 func (s *SocketKind) onError(ms *melody.Session, err error) {
 	if errors.Is(err, websocket.ErrReadLimit) {
+		closeFrame := websocket.FormatCloseMessage(websocket.CloseProtocolError, "the length is 2^63 or more")
+		deadline := time.Now().Add(s.hub.options.WriteTimeout)
+		_ = ms.WebsocketConnection().WriteControl(websocket.CloseMessage, closeFrame, deadline)
 		conn := ms.WebsocketConnection().NetConn()
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.CloseTimeout))
 		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrameBytes)

@@ -4,15 +4,22 @@ import (
 	"context"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
 )
+
+// errSilent marks the lines about silence. During an outage of the store they say nothing new.
+var errSilent = apierror.StoreUnavailable.WithReason("nothing is heard from the store")
 
 // staleWatch notices that the node hears nothing from its store: no message, no confirmation and no
 // probe on any pub/sub connection. After Options.StaleAfter it sends server.stale to the clients
-// that subscribe to something. After Options.MoveAfter it closes all sockets with 1012, if there
-// were other nodes: they may hear more. A socket is closed at most once while the store is away, so
-// that clients do not wander between nodes that are all without a store.
+// that subscribe to something, and asks other nodes whether they have the store. After
+// Options.MoveAfter it closes all sockets with 1012, if one of them has: this node is cut off
+// alone. While no node has the store, or none replies, the sockets stay. A socket is closed at most
+// once while the store is away, so that clients do not wander.
 //
 // Silence is counted in ticks instead of time. A node that was suspended itself has not listened:
 // its balancer takes it out, and its clients are not sent away when it goes on.
@@ -24,7 +31,12 @@ type staleWatch struct {
 	moved       bool          // the sockets have been told to move, since the node is stale
 	episode     atomic.Uint64 // number of the time that the node is stale, 0 while it is not
 	episodes    uint64
+	agreed      atomic.Int64 // questions in a row to which another node said that it has the store
 }
+
+// askedTwice is how many questions in a row must have the same reply. When the store comes back for
+// all, one node hears it a moment before another.
+const askedTwice = 2
 
 // markHeard is called for everything that a pub/sub connection receives.
 func (w *staleWatch) markHeard() {
@@ -43,12 +55,35 @@ func (w *staleWatch) silence() time.Duration {
 func (w *staleWatch) run(ctx context.Context) {
 	ticker := time.NewTicker(w.interval())
 	defer ticker.Stop()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	if w.hub.options.OtherServes != nil {
+		asking.Go(func() { w.askOthers(ctx) })
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 			w.tick()
+		}
+	}
+}
+
+// askOthers asks other nodes once in Options.AskEvery while this one is stale.
+func (w *staleWatch) askOthers(ctx context.Context) {
+	ticker := time.NewTicker(w.hub.options.AskEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if w.episode.Load() != 0 && w.hub.options.OtherServes(ctx) {
+			w.agreed.Add(1)
+		} else {
+			w.agreed.Store(0)
 		}
 	}
 }
@@ -74,14 +109,16 @@ func (w *staleWatch) tick() {
 		w.episodes++
 		w.episode.Store(w.episodes)
 		h.counters.staleEpisodes.Add(1)
-		h.log.Warn("nothing is heard from the store", slog.Duration("since", silence))
+		h.log.Warn("nothing is heard from the store", slog.Duration("since", silence), slog.Any("error", errSilent))
 	}
 	frame := encodeStale(silence)
 	for _, c := range h.listClients() { // those too that subscribed since the last tick
 		c.sendStale(frame)
 	}
-	if !w.moved && silence >= h.options.MoveAfter && h.options.HasOtherNodes != nil && h.options.HasOtherNodes() {
+	if !w.moved && silence >= h.options.MoveAfter && w.agreed.Load() >= askedTwice {
 		w.moved = true
+		h.log.Warn("the sockets are sent to other nodes: they have the store, and this one is cut off",
+			slog.Duration("since", silence), slog.Int("sockets", len(h.listClients())))
 		w.moveClients()
 	}
 }
@@ -91,7 +128,7 @@ func (w *staleWatch) tick() {
 func (w *staleWatch) recover(silence time.Duration) {
 	w.stale = false
 	w.episode.Store(0)
-	w.hub.log.Info("the store is heard again", slog.Duration("after", silence))
+	w.hub.log.Info("the store is heard again", slog.Duration("after", silence), slog.Any("before", errSilent))
 	frame := encodeStale(0)
 	for _, c := range w.hub.listClients() {
 		c.sendRecovered(frame)

@@ -489,7 +489,9 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 		if cur.topic.refutes(pos) {
 			return errSnapshotOutdated
 		}
-		cur.pos, cur.snapshotFrame = pos, newFrame(opText, s.Frame)
+		if cur.pos = pos; len(s.Frame) > 0 { // else the client got nothing before, and has nothing to replace
+			cur.snapshotFrame = newFrame(opText, s.Frame)
+		}
 		c.resumeCursor(cur)
 		return nil
 	})

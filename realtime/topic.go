@@ -354,7 +354,9 @@ func (t *topic) evictCaches() {
 type Snapshot struct {
 	Position  string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
 	StateJSON []byte // a JSON value, for the reply to a subscription
-	Frame     []byte // the event that replaces everything up to Position, for a client that lost its position
+	// Frame is the event that replaces everything up to Position, for a client that lost its position;
+	// empty when there is nothing to tell it.
+	Frame []byte
 }
 
 // takenSnapshot is the result of one read of the topic's state.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -26,19 +27,19 @@ const maxMetadataBytes = 4 << 10
 
 // CreateInput is a request for a new room. An absent member has the default that its comment names.
 type CreateInput struct {
-	GameID       int64              `json:"gameId"`       // default: the caller's game, the only one allowed
-	EntryTokenID int64              `json:"entryTokenId"` // EntryToken.id; default: none, a free room
-	RoomEntry    wallet.AmountInput `json:"roomEntry"`    // stake of each player, decimal; required with a token
-	MaxPlayers   int                `json:"maxPlayers"`   // 1 to MaxRoomPlayers and to the game's limit; required
-	MinPlayers   *int               `json:"minPlayers"`   // 1 to maxPlayers; default: 2 with an entry, else 1
+	GameID       int64              `json:"gameId" given:"nonzero"` // default: the caller's, the only one
+	EntryTokenID int64              `json:"entryTokenId"`           // EntryToken.id; default: none, a free room
+	RoomEntry    wallet.AmountInput `json:"roomEntry"`              // each player's stake; required with a token
+	MaxPlayers   int                `json:"maxPlayers"`             // 1 to the game's limit; required
+	MinPlayers   *int               `json:"minPlayers"`             // default: 2 with an entry, else 1
 	FriendsOnly  bool               `json:"isFriendsOnly"`
-	Visibility   Visibility         `json:"visibility"` // default: public
-	Metadata     wire.RawJSON       `json:"metadata"`   // a JSON object of at most 4 KiB; default: {}
+	Visibility   Visibility         `json:"visibility" given:"nonzero"` // default: public
+	Metadata     wire.RawJSON       `json:"metadata"`                   // a JSON object of at most 4 KiB; default: {}
 	AutoStart    bool               `json:"autoStart"`
-	SettledBy    SettledBy          `json:"settlement"` // default: server
-	RakeBps      *int               `json:"rakeBps"`    // basis points of the pot; default: the game's rake
-	PayoutBps    []int              `json:"payout"`     // basis points for each place, sum 10,000; default: [10000]
-	Tie          Tie                `json:"tie"`        // default: split
+	SettledBy    SettledBy          `json:"settlement" given:"nonzero"` // default: server
+	RakeBps      *int               `json:"rakeBps"`                    // of the pot; default: the game's rake
+	PayoutBps    []int              `json:"payout"`                     // basis points by place; default: [10000]
+	Tie          Tie                `json:"tie" given:"nonzero"`        // default: split
 }
 
 // roomDraft is a valid CreateInput with every default filled in.
@@ -58,7 +59,14 @@ type roomDraft struct {
 	creatorProfileJSON                           string // the creator's users.Profile as JSON
 	idleTimeout, maxAge, matchTimeout, retention time.Duration
 	feeds                                        string // who waits for the end of the room, "" for nobody
+	stakes                                       string // the field of a room; "" where it follows from the settings
 }
+
+// The field stakes of a room, where Room.HasStakes does not follow from its settings.
+const (
+	withStakes    = "1"
+	withoutStakes = "0"
+)
 
 // prepareCreate fills in the defaults and validates. It returns every faulty field in one
 // invalid_request.
@@ -79,11 +87,17 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 	if len(limits.Boards) > 0 {
 		n.feeds = FeedsBoards
 	}
+	if in.EntryTokenID == 0 {
+		if n.stakes, err = s.findStakes(ctx, game); err != nil {
+			return roomDraft{}, err
+		}
+	}
 	var fieldErrors apierror.FieldErrors
 	entryErr := s.prepareEntry(ctx, in, &n, &fieldErrors)
 	n.prepareSeats(in, limits, &fieldErrors)
 	n.prepareVisibility(&fieldErrors)
 	n.prepareSettledBy(&fieldErrors)
+	n.checkAllowed(limits, &fieldErrors)
 	n.prepareRake(in, limits, &fieldErrors)
 	n.preparePayout(in, &fieldErrors)
 	n.prepareMetadata(in, &fieldErrors)
@@ -91,6 +105,21 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 		return roomDraft{}, err
 	}
 	return n, entryErr
+}
+
+// findStakes returns the field stakes of a free room that is made in a game now: withStakes when it
+// feeds a leaderboard with prizes.
+func (s *Service) findStakes(ctx context.Context, game games.Game) (string, error) {
+	for _, feed := range game.Settings.Boards {
+		hasPrizes, err := s.hasPrizes(ctx, game.ID, feed.Board)
+		if err != nil {
+			return "", err
+		}
+		if hasPrizes {
+			return withStakes, nil
+		}
+	}
+	return "", nil
 }
 
 // prepareEntry reads the token and the amount. An error in the amount is returned and not
@@ -175,6 +204,14 @@ func (n *roomDraft) prepareSettledBy(fieldErrors *apierror.FieldErrors) {
 	}
 }
 
+// checkAllowed adds an error for a settlement that players of the game may not choose.
+func (n *roomDraft) checkAllowed(limits games.Settings, fieldErrors *apierror.FieldErrors) {
+	isKnown := n.settledBy == SettledByServer || n.settledBy == SettledByConsensus // else it has an error
+	if isKnown && !slices.Contains(limits.Settlements, games.Settlement(n.settledBy)) {
+		fieldErrors.Add("settlement", "forbidden", fmt.Sprintf("must be allowed by the game: %s is not", n.settledBy))
+	}
+}
+
 func (n *roomDraft) prepareRake(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
 	if in.RakeBps == nil {
 		return
@@ -218,6 +255,8 @@ func (n *roomDraft) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldE
 		fieldErrors.Add("metadata", "type", "must be a JSON object")
 	case len(compact) > maxMetadataBytes:
 		fieldErrors.Add("metadata", "length", "must be at most 4 KiB")
+	case wire.HasInfinity(compact):
+		fieldErrors.Add("metadata", "range", "has a number that is too large for a double")
 	default:
 		n.metadataJSON = string(compact)
 	}

@@ -12,7 +12,9 @@
 //	STARTED   ──▶ STARTED    leave transfer report (leave: the stake stays in the pot)
 //	          ──▶ STARTED    state_set turn_set turn_skip
 //	          ──▶ DISPUTED   report (the players contradict each other: pot and seats are frozen)
+//	          ──▶ DISPUTED   window_close (who is silent was not there; a draw that not all report)
 //	          ──▶ FINISHED   finish report leave (server; all agree; all left do, or one is left)
+//	          ──▶ FINISHED   window_close (silence agrees)
 //	          ──▶ CANCELLED  cancel leave sweep (server, operator; empty; timeout)
 //	DISPUTED  ──▶ DISPUTED   report transfer
 //	          ──▶ FINISHED   resolve (the operator)
@@ -56,6 +58,10 @@
 //	code                     its short name
 //	created                  ms, as started and finished
 //	disputed                 ms; when the reports contradicted each other
+//	refund_at                ms; when a disputed room gives every stake back
+//	window        |          scripts.RoomWindow: until when the players may report; of a room that
+//	                         has ended or is disputed it means nothing more
+//	dispute_ms               of a match: how long its dispute may last
 //	r<user>                  what the player reported: the place of each seat in seating order, 0
 //	                         for a forfeited one, with commas; with scores, "|" and these likewise
 //	reports                  number of reports
@@ -71,6 +77,9 @@
 //	                         disputed it means nothing
 //	state         |          scripts.RoomState: the head of the shared state
 //	k:<name>                 a value of the shared state, JSON
+//	stakes                   1 when money hangs on the room, 0 when it does not; it lacks where
+//	                         that follows from settings and feeds
+//	skips                    "<turns that went on by themselves>|<number of the event of the last>"
 //	deadline                 ms, of a match: until which its players may sit down
 //
 // Amounts are minor units. Profiles, metadata and the entry token are JSON without tabs and line
@@ -164,10 +173,23 @@
 // active ones.
 //
 // A contradiction counts at once, before the others have reported. The later ones are stored too,
-// since the operator decides by them. Nobody is forfeited for silence: without all reports the
-// room ends by its timeout, and every stake is returned. When a player leaves, those who are left
-// may all have reported: then the room is finished, with the scores of the first of them in
-// seating order.
+// since the operator decides by them. When a player leaves, those who are left may all have
+// reported: then the room is finished, with the scores of the first of them in seating order.
+//
+// A window begins with the first report of those who are still there. At its end silence agrees,
+// and the reports finish the room: else whoever loses would never report. Two kinds of silence do
+// not agree, and make the room disputed. A draw is what all have reported. And a player who had no
+// connection to the room for the whole window may not know of the report. Package presence keeps in
+// the room's hash who is connected. When the window begins, room_report lists who is not; a later
+// connection changes the record of its player. Only the script that closes the window ends it, and
+// a report that comes later waits for that: so the sweep may be late and decides nothing.
+// While a window runs, the timeout of the match ends nothing. Nobody has reported until the
+// timeout: the room is cancelled.
+//
+// Builds before 2026-11-27 begin no window. One that sweeps moves the room to the timeout of its
+// match, where the window ends when a newer build sweeps then, and every stake is returned else.
+//
+// Staff that decides a dispute counts, for each player, the report that was not the result.
 //
 // The game's server may finish a room with consensus as any other, but not a disputed one: that
 // is the operator's. The server and the operator may cancel it, which gives every stake back, as

@@ -124,6 +124,8 @@ func (o *objectAppender) participantsMember(seats []Seat) {
 // reportMembers appends what rooms with consensus have beside the others.
 func (o *objectAppender) reportMembers(r *Room) {
 	o.timeMember("disputedAt", r.DisputedAt)
+	o.timeMember("refundAt", r.RefundAt)
+	o.timeMember("reportUntil", r.ReportUntil)
 	o.memberName("reportedBy")
 	o.openBracket('[')
 	for i := range r.Reports {
@@ -141,6 +143,9 @@ func (o *objectAppender) reportMembers(r *Room) {
 		o.openBracket('{')
 		o.intMember("userId", r.Reports[i].UserID)
 		o.rawMember("results", r.Reports[i].resultsJSON())
+		if r.Status == Disputed {
+			o.intMember("disputesLost", r.Reports[i].DisputesLost)
+		}
 		o.closeBracket('}')
 	}
 	o.closeBracket(']')

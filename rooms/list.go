@@ -96,10 +96,15 @@ func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q List
 		return Page{}, err
 	}
 	page, err := s.readPage(ctx, q, indexes, nil)
-	for i := range page.Items {
-		page.Items[i].revealReports(caller)
+	if err != nil {
+		return Page{}, err
 	}
-	return page, err
+	list := make([]*Room, len(page.Items))
+	for i := range page.Items {
+		list[i] = &page.Items[i]
+		list[i].revealReports(caller)
+	}
+	return page, s.store.addDisputesLost(ctx, list...)
 }
 
 // selectPublic returns those rooms that are public.

@@ -24,6 +24,13 @@ const (
 	ReasonNoShow     = "no_show"    // somebody was not there at the deadline
 )
 
+// Why a room that has started is cancelled by staff, or without a decision of it.
+const (
+	ReasonServer          = "server"
+	ReasonOperator        = "operator"
+	ReasonDisputeRefunded = "dispute_refunded"
+)
+
 // MatchInput describes the free room of a match. Its id follows from GameID, TournamentID, MatchID,
 // Attempt and RoundStart.
 type MatchInput struct {
@@ -38,6 +45,8 @@ type MatchInput struct {
 	Visibility   Visibility    // default: public
 	Deadline     time.Time     // until which the players may sit down
 	MatchTimeout time.Duration // from the start to the end of a room without a result
+	HasStakes    bool          // the tournament has a fee or a prize
+	Dispute      time.Duration // from a contradiction to the end of a room that nobody decides; 0: that of all rooms
 }
 
 // matchReserve is how long after its deadline the sweep cancels a match that nobody closes.
@@ -82,6 +91,10 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 		friendsOnly: true, // of nobody: nobody has made the room
 		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{wallet.FullBps},
 		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, feeds: in.feeds(),
+		stakes: withoutStakes,
+	}
+	if in.HasStakes {
+		n.stakes = withStakes
 	}
 	n.prepareVisibility(&fieldErrors)
 	n.prepareSettledBy(&fieldErrors)
@@ -91,6 +104,17 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 
 // isMatch reports whether the room is that of a match.
 func (r *Room) isMatch() bool { return strings.HasPrefix(r.feeds, FeedsMatch) }
+
+// authorizeServer returns forbidden to a server key that would end the match of a tournament with
+// stakes whose players report the result. With a result, or without one for others than its own
+// friends, it could lead them to a prize that the operator promised; the tournament knows whose
+// prize it is, and lets the server decide matches where it may.
+func (r *Room) authorizeServer(caller principal.Caller) error {
+	if caller.Role == principal.Server && r.isMatch() && r.HasStakes && r.SettledBy == SettledByConsensus {
+		return apierror.Forbidden.WithReason("the players report the result of the match: only its tournament ends it")
+	}
+	return nil
+}
 
 // seatedPlayers returns the user ids of those who sat down, in seating order.
 func (r *Room) seatedPlayers() []int64 {
@@ -120,7 +144,7 @@ func (s *Service) MatchRoomID(ctx context.Context, in MatchInput) (string, error
 func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {
 	n, err := in.draft(time.Now(), s.retention)
 	if err == nil {
-		err = s.admitNew()
+		err = s.admitNew(in.GameID)
 	}
 	if err != nil {
 		return Room{}, err
@@ -211,6 +235,55 @@ func (s *Service) CancelMatch(ctx context.Context, gameID int64, roomID, reason 
 		room = *r.room
 	}
 	return apierror.VersionConflict
+}
+
+// MatchState is how far the room of a match is.
+type MatchState struct {
+	Status      Status
+	ReportUntil time.Time // until when a player may contradict a report; zero without one
+	DisputedAt  time.Time // zero unless it is disputed
+	Ended       Ended     // the end of a room that has ended
+}
+
+// ReadMatch returns the state of the room of a match. A window for reports that is over is closed
+// before. It returns room_not_found.
+func (s *Service) ReadMatch(ctx context.Context, gameID int64, roomID string) (MatchState, error) {
+	c, room, err := s.matchCommand(ctx, gameID, roomID)
+	if err != nil {
+		return MatchState{}, err
+	}
+	for range maxScriptAttempts {
+		if !room.hasWindow() {
+			return room.matchState(), nil
+		}
+		r, err := s.store.closeWindow(ctx, c, &room)
+		if err != nil {
+			return MatchState{}, err
+		}
+		if room = *r.room; !r.isStale() {
+			return room.matchState(), nil
+		}
+	}
+	return MatchState{}, apierror.VersionConflict
+}
+
+func (r *Room) matchState() MatchState {
+	state := MatchState{Status: r.Status}
+	switch {
+	case r.Status == Started:
+		state.ReportUntil = r.ReportUntil
+	case r.Status == Disputed:
+		state.DisputedAt = r.DisputedAt
+	case r.Status.Ended():
+		state.Ended = Ended{
+			RoomID: r.RoomID, GameID: r.GameID, Feeds: r.feeds, Status: r.Status, Reason: r.CancelReason,
+			SettledBy: r.SettledBy, StartedAt: r.StartedAt, EndedAt: r.FinishedAt,
+		}
+		for _, p := range r.Placements() {
+			state.Ended.Places = append(state.Ended.Places, Place{UserID: p.UserID, Place: p.Place})
+		}
+	}
+	return state
 }
 
 // matchCommand returns a command of a tournament on the room of a match, and the room.

@@ -121,7 +121,10 @@ func TestAMatchStartsWhenAllOfItsPlayersSit(t *testing.T) {
 		stranger := f.newPlayer(0)
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, stranger, room.RoomID, noKey))
 		must(t)(f.service.Join(ctx, p[2], room.RoomID, noKey))
+		// The host has not sat down.
+		mustFail(t, apierror.NotParticipant)(f.service.TransferHost(ctx, p[0], room.RoomID, p[2].UserID, noKey))
 		must(t)(f.service.Join(ctx, p[0], room.RoomID, noKey))
+		must(t)(f.service.TransferHost(ctx, p[0], room.RoomID, p[2].UserID, noKey))
 		f.closeMatch(t, room, rooms.Created, p[0], p[2])
 		room = must(t)(f.service.Join(ctx, p[1], room.RoomID, noKey))
 		active := room.ActivePlayers()

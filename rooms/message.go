@@ -68,6 +68,9 @@ func (s *Service) AuthorizeMessage(
 	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
 		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
 	}
+	if wire.HasInfinity(in.Payload) {
+		return Message{}, apierror.InvalidRequest.WithField("payload", "range", "has a number that is too large for a double")
+	}
 	at, err := s.store.locate(in.RoomID)
 	if err != nil {
 		return Message{}, err

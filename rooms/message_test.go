@@ -55,6 +55,11 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		"from a forfeited": {caller: forfeited, err: apierror.NotParticipant},
 		"the longest op":   {caller: host, in: op(64), recipients: both},
 		"too long an op":   {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
+		"an infinite number": {
+			caller: host, in: rooms.MessageInput{Payload: wire.RawJSON(`{"x":1e999}`)}, err: apierror.InvalidRequest,
+			field: "payload",
+		},
+		"the largest number": {caller: host, in: rooms.MessageInput{Payload: wire.RawJSON(`1e308`)}, recipients: both},
 		"no room": {
 			caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.InvalidRequest,
 			field: "roomId",

@@ -51,6 +51,7 @@ type modelRoom struct {
 	tie                    rooms.Tie
 	consensus, disputed    bool                    // disputed: it is, or was
 	reports                map[int64]map[int64]int // by who reported: the place of each player
+	hasWindow              bool                    // for reports
 	creator, host          int64
 	status                 rooms.Status
 	reason                 string
@@ -466,8 +467,9 @@ func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
 	if code := m.checkHost(r, p); code != "" {
 		return code
 	}
-	switch s := r.seat(user); {
-	case s == nil || s.state != rooms.SeatActive:
+	isSeated := func(user int64) bool { s := r.seat(user); return s != nil && s.state == rooms.SeatActive }
+	switch {
+	case p.Role == principal.Player && !isSeated(p.UserID), !isSeated(user):
 		return "not_participant"
 	case user == r.host:
 		return scripts.OK
@@ -583,10 +585,16 @@ func (m *model) report(r *modelRoom, p principal.Caller, places map[int64]int, v
 	case len(active) == 2 && places[p.UserID] > 1, !contradicts && len(r.reporters()) == len(active):
 		m.settle(r, places)
 	case contradicts:
-		r.status, r.disputed = rooms.Disputed, true
-		r.addEvent("room.disputed")
+		r.dispute()
+	default:
+		r.hasWindow = true
 	}
 	return scripts.OK
+}
+
+func (r *modelRoom) dispute() {
+	r.status, r.disputed = rooms.Disputed, true
+	r.addEvent("room.disputed")
 }
 
 func (m *model) resolve(r *modelRoom, refund bool, places map[int64]int, valid bool) string {
@@ -982,6 +990,13 @@ func (m *model) passTime(r *modelRoom) {
 		back("created", modelAge)
 		r.version++
 		m.cancel(r, "expired")
+	case r.status == rooms.Started && r.hasWindow: // the time of the match ends nothing; nobody is connected
+		back("started", modelMatch)
+		m.fixture.passWindow(r.id)
+		if r.hasWindow = false; len(r.reporters()) > 0 {
+			r.version++
+			r.dispute()
+		}
 	case r.status == rooms.Started:
 		back("started", modelMatch)
 		r.version++

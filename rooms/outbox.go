@@ -25,6 +25,7 @@ type Ended struct {
 	StartedAt     time.Time // by the store's clock, to the millisecond; zero when it was not started
 	EndedAt       time.Time // likewise
 	Places        []Place   // the result, best place first; nil of a cancelled room
+	Applied       string    // of a room that was parked: what its consumer had applied, as PartlyApplied says
 }
 
 // Place is what a player reached in a room that has ended.
@@ -39,6 +40,18 @@ type Place struct {
 // nil when it has applied the room or has nothing to do. After an error for which apierror.IsFinal
 // is true the room is parked, which holds no other up. After any other error it comes again.
 type Consumer func(ctx context.Context, e Ended) error
+
+// PartlyApplied is the error of a consumer that has applied some of a room and not all. What it has
+// applied is stored with a room that is parked, and comes back with it: staff may try it again long
+// after everything else has forgotten that.
+type PartlyApplied struct {
+	Applied string // in a form of the consumer, without tabs
+	Err     error
+}
+
+func (e *PartlyApplied) Error() string { return e.Err.Error() }
+
+func (e *PartlyApplied) Unwrap() error { return e.Err }
 
 // consumer is who waits for the rooms whose feeds begin with a prefix.
 type consumer struct {

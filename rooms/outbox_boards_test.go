@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Profiles and Friends make the fixture the players of leaderboards.
+// Profiles and ListedFriends make the fixture the players of leaderboards.
 func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
 	found := map[int64]users.Profile{}
 	for _, id := range ids {
@@ -27,9 +27,7 @@ func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Pro
 	return found, nil
 }
 
-func (f *fixture) Friends(context.Context, principal.Caller, int64, int) ([]users.Friend, int64, error) {
-	return nil, 0, nil
-}
+func (f *fixture) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
 
 // crash is where a node dies when it applies a room.
 type crash int

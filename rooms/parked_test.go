@@ -3,6 +3,7 @@ package rooms_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -114,5 +115,37 @@ func TestOnlyTheOperatorSeesParkedRooms(t *testing.T) {
 	}
 	if _, err := f.service.RetryParked(t.Context(), operator, "x"); !errors.Is(err, apierror.InvalidRequest) {
 		t.Errorf("no id is %v", err)
+	}
+}
+
+// What a consumer had applied of a room that is parked comes back with it, however late, and grows
+// with each try.
+func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.feedBoards()
+	room := f.finishGame(t)
+	applied := "wins:1"
+	k := f.take(f.service, func(rooms.Ended) error {
+		return &rooms.PartlyApplied{Applied: applied, Err: apierror.BoardFull}
+	})
+	f.sweep(f.service)
+	applied = "wins:1,2"
+	if _, err := f.service.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardFull) {
+		t.Errorf("%v; want board_full", err)
+	}
+	if got := f.parked(f.service, room.RoomID).Problem; got != "board_full" {
+		t.Errorf("the problem is %q", got)
+	}
+	last := f.newService()
+	taken := f.take(last, nil)
+	if _, err := last.RetryParked(t.Context(), operator, room.RoomID); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range slices.Concat(k.taken, taken.taken) {
+		got = append(got, e.Applied)
+	}
+	if want := []string{"", "wins:1", "wins:1,2"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q came; want %q", got, want)
 	}
 }

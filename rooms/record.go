@@ -15,11 +15,6 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// documentLayout is what never changes in a room and only nodes read.
-var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: '\t', Names: []string{
-	"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
-}}
-
 // The prefixes of the fields that a room has for each seat, each ban and each report; the user id
 // follows.
 const (
@@ -29,10 +24,12 @@ const (
 	presenceFieldPrefix = "p"
 )
 
-// encode returns the settings and the document of a new room as they are stored.
-func (n *roomDraft) encode(creator int64) (settings, document string) {
+// encode returns the settings and the document of a new room as they are stored while the store has
+// a layout.
+func (n *roomDraft) encode(storeLayout int, creator int64) (settings, document string) {
 	number, text := redisdb.PackedInt, redisdb.PackedText
 	settings = settingsLayout.Join(
+		storeLayout,
 		number("entry", int64(n.entry)), text("token", n.token.Code), number("decimals", int64(n.token.Decimals)),
 		number("max_players", int64(n.maxPlayers)),
 		number("game", n.gameID), number("creator", creator), text("visibility", string(n.visibility)),
@@ -43,6 +40,7 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 		text("feeds", n.feeds),
 	)
 	return settings, documentLayout.Join(
+		storeLayout,
 		text("settlement", string(n.settledBy)), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
 		text("tie", string(n.tie)), text("metadata", n.metadataJSON), text("entryToken", n.entryTokenJSON),
 		text("creatorProfile", n.creatorProfileJSON),
@@ -50,9 +48,10 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 }
 
 // encodeRematchDocument returns the document of a room with the same settings and another creator.
-func (r *Room) encodeRematchDocument(creatorProfileJSON string) string {
+func (r *Room) encodeRematchDocument(storeLayout int, creatorProfileJSON string) string {
 	number, text := redisdb.PackedInt, redisdb.PackedText
 	return documentLayout.Join(
+		storeLayout,
 		text("settlement", string(r.SettledBy)), number("rakeBps", int64(r.RakeBps)), text("payout", joinInts(r.PayoutBps)),
 		text("tie", string(r.Tie)), text("metadata", r.metadataJSON), text("entryToken", r.entryTokenJSON),
 		text("creatorProfile", creatorProfileJSON),
@@ -237,6 +236,19 @@ func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
 	r.ID, r.Code = f.Int("id"), f.Text("code")
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
 	r.DisputedAt = f.Time("disputed")
+	r.HasStakes = r.Entry > 0 || r.isMatch() // as lib_has_stakes of package scripts
+	if f.Has("stakes") {
+		r.HasStakes = f.Text("stakes") == "1"
+	}
+	if r.Status == Disputed && f.Has("refund_at") { // builds before 2026-11-27 did not store it
+		r.RefundAt = f.Time("refund_at")
+	}
+	if f.Has("window") && !r.Status.Ended() {
+		window := windowLayout.Split(f.Text("window"))
+		if r.ReportUntil, err = window.Time("window_ends"), window.Err(); err != nil {
+			return err
+		}
+	}
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
 	decimals := strconv.Itoa(r.TokenDecimals)
 	var results, payouts, refunds []byte

@@ -21,7 +21,7 @@ func TestTheOrderOfPackedValues(t *testing.T) {
 		idleTimeout: 7 * time.Second, maxAge: 8 * time.Second, matchTimeout: 9 * time.Second, retention: 10 * time.Second,
 		feeds: "boards",
 	}
-	settings, document := n.encode(11)
+	settings, document := n.encode(redisdb.NewestLayout(), 11)
 	if want := "4|GOLD|3|6|2|11|unlisted|1|0|5|9000|7000|8000|10000|boards"; settings != want {
 		t.Errorf("settings %q, want %q", settings, want)
 	}
@@ -38,7 +38,7 @@ func TestARoomWithoutFeedsIsStoredAsOlderBuildsStoreIt(t *testing.T) {
 		visibility: Public, retention: 10 * time.Second,
 	}
 	older := "4|GOLD|3|6|2|11|public|0|0|5|0|0|0|10000"
-	if settings, _ := n.encode(11); settings != older {
+	if settings, _ := n.encode(redisdb.NewestLayout(), 11); settings != older {
 		t.Errorf("settings %q, want %q", settings, older)
 	}
 	for text, want := range map[string]string{older: "", older + "|": "", older + "|boards": "boards"} {

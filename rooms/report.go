@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -17,6 +18,9 @@ type Report struct {
 	UserID int64 // who reports
 	// Placements names the players who had not forfeited when the report was made, best place first.
 	Placements []Placement
+	// DisputesLost is how often staff decided a dispute of the game otherwise than the player had
+	// reported. Only the operator gets it, of a disputed room.
+	DisputesLost int64
 }
 
 // resultsJSON returns the placements as JSON.
@@ -117,9 +121,10 @@ const (
 // reporting is a report that a script is to store, with what was found by comparing it.
 type reporting struct {
 	effect   reportEffect
-	compared int64  // with whose report; 0 for none
-	seen     string // "<status>|<active seats>" of the room for which the effect was found
-	text     string // as it is stored
+	compared int64         // with whose report; 0 for none
+	seen     string        // "<status>|<active seats>" of the room for which the effect was found
+	text     string        // as it is stored
+	window   time.Duration // that begins with it, when it is the first one
 	settlement
 }
 
@@ -183,6 +188,45 @@ func (r *Room) activeReports(active []int64) []Report {
 	return slices.DeleteFunc(slices.Clone(r.Reports), func(p Report) bool {
 		return !slices.Contains(active, p.UserID)
 	})
+}
+
+// reportedOtherwise returns the active players whose report is not this result.
+func (r *Room) reportedOtherwise(ranked []Placement) []int64 {
+	active := r.ActivePlayers()
+	var users []int64
+	for _, report := range r.activeReports(active) {
+		if !samePlaces(ranked, rankAmong(report.Placements, active)) {
+			users = append(users, report.UserID)
+		}
+	}
+	return users
+}
+
+// windowOutcome is what the end of a window does to a room, as room_window_close takes it.
+type windowOutcome string
+
+const (
+	windowFinishes windowOutcome = "finish"  // silence agrees with the reports
+	windowDisputes windowOutcome = "dispute" // it may not: they report a draw
+	windowReopens  windowOutcome = "open"    // who has reported has left: the game goes on
+)
+
+// settleWindow returns what the end of the window does to the room, if everybody who is silent was
+// there, and the settlement by the report of the first player in seating order.
+func (r *Room) settleWindow() (windowOutcome, settlement) {
+	active := r.ActivePlayers()
+	reports := r.activeReports(active)
+	none := settlement{users: r.seatedUsers(), roomVersion: r.Version, feeds: r.feeds}
+	if len(reports) == 0 {
+		return windowReopens, none
+	}
+	ranked := rankAmong(reports[0].Placements, active)
+	isDraw := len(ranked) > 1 && ranked[1].Place == 1
+	contradicts := func(p Report) bool { return !samePlaces(ranked, rankAmong(p.Placements, active)) }
+	if isDraw && len(reports) < len(active) || slices.ContainsFunc(reports, contradicts) {
+		return windowDisputes, none
+	}
+	return windowFinishes, r.computeSettlement(ranked)
 }
 
 // revealReports makes the room show its reports to the operator, when nobody can report what others

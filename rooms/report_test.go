@@ -188,17 +188,17 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 	mine := placesOf(players, "12")
 	mine[0].Score, mine[1].Score = new(9.5), new(0.)
 	got := must(t)(f.service.Finish(ctx, players[0], room.RoomID, mine, noKey))
-	matchDeadline := regexp.MustCompile(`,"matchDeadline":[^,}]*`)
+	times := regexp.MustCompile(`,"matchDeadline":[^,}]*|("reportUntil"|"refundAt"):"[^"]*"`)
 	show := func(r rooms.Room) string {
 		text, err := wire.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, members, _ := strings.Cut(string(text), `"rematchRoomId":null`)
-		return matchDeadline.ReplaceAllString(members, "")
+		return times.ReplaceAllString(members, "$1")
 	}
 	reporter := fmt.Sprint(players[0].UserID)
-	early := fmt.Sprintf(`,"disputedAt":null,"reportedBy":[%s]}`, reporter)
+	early := fmt.Sprintf(`,"disputedAt":null,"refundAt":null,"reportUntil","reportedBy":[%s]}`, reporter)
 	if show(got) != early {
 		t.Fatalf("a player sees %s", show(got))
 	}
@@ -207,7 +207,8 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 	}
 	must(t)(f.service.Finish(ctx, players[1], room.RoomID, placesOf(players, "21"), noKey))
 	full := fmt.Sprintf(`"reports":[{"userId":%[1]d,"results":[{"userId":%[1]d,"place":1,"score":9.5},{"userId":%[2]d,`+
-		`"place":2,"score":0}]},{"userId":%[2]d,"results":[{"userId":%[2]d,"place":1},{"userId":%[1]d,"place":2}]}]}`,
+		`"place":2,"score":0}],"disputesLost":0},`+
+		`{"userId":%[2]d,"results":[{"userId":%[2]d,"place":1},{"userId":%[1]d,"place":2}],"disputesLost":0}]}`,
 		players[0].UserID, players[1].UserID)
 	seen, err := f.service.Get(ctx, operator, room.RoomID)
 	page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.game, Status: rooms.Disputed})

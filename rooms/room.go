@@ -118,6 +118,9 @@ type Room struct {
 	Pot           wallet.Units // sum of the stakes, minor units; after the end as it was at the end
 	MaxPlayers    int
 	MinPlayers    int // active players that a start needs
+	// HasStakes is whether money hangs on the room: it takes an entry, is a match of a tournament with
+	// a fee or a prize, or feeds a leaderboard with prizes. It never changes.
+	HasStakes bool
 
 	FriendsOnly bool
 	Visibility  Visibility
@@ -137,6 +140,8 @@ type Room struct {
 	StartedAt    time.Time     // zero before the start
 	FinishedAt   time.Time     // zero before the end; also set when the room was cancelled
 	DisputedAt   time.Time     // when the players' reports contradicted each other; zero when they did not
+	ReportUntil  time.Time     // of consensus: until when players may report; zero before a report, and after the end
+	RefundAt     time.Time     // when a disputed room gives every stake back; zero for any other room
 	CancelReason string        // why the room was cancelled: "host", "idle", …; "" when it was not
 	Rake         wallet.Units  // what the operator got, minor units; 0 before the end
 	RematchID    string        // RoomID of the rematch, "" when there is none

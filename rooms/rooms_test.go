@@ -87,6 +87,7 @@ func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 		t: t, db: db, game: counter.(*atomic.Int64).Add(1), settings: games.DefaultSettings(),
 	}
 	f.settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
+	f.settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
 	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -871,6 +872,7 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	fields(rooms.CreateInput{MaxPlayers: 2, MinPlayers: new(0)}, "minPlayers")
 	fields(rooms.CreateInput{MaxPlayers: 2, Metadata: wire.RawJSON(`{"x":"` + strings.Repeat("y", 4096) + `"}`)},
 		"metadata")
+	fields(rooms.CreateInput{MaxPlayers: 2, Metadata: wire.RawJSON(`{"x":1e999}`)}, "metadata")
 	fields(f.paidRoom("1", 1), "maxPlayers")
 	fields(rooms.CreateInput{MaxPlayers: 2, EntryTokenID: f.token.ID}, "roomEntry")
 	// The last amount is valid once, but too large twice.

@@ -44,9 +44,12 @@ type Options struct {
 	Retention  time.Duration            // how long an ended room can be read; 0 means 24 h
 	Dispute    time.Duration            // after which the stakes of a disputed room are returned; 0 means 72 h
 	CheckMoney func(gameID int64) error // is called before each change of a paid room; nil allows all
-	AdmitNew   func() error             // is called before each new room, which fails with its error; nil admits all
+	AdmitNew   func(gameID int64) error // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
+	// HasPrizes reports whether a leaderboard of a game pays prizes, false for one that does not
+	// exist; nil where none does.
+	HasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
 	// KeyedHash returns a hash, of 16 bytes or more, that nobody outside can compute and that is the
 	// same on every node, for the ids of matches; nil where no match is opened.
 	KeyedHash func(ctx context.Context, label, text string) ([]byte, error)
@@ -64,28 +67,35 @@ type Service struct {
 	players   Players
 	games     Games
 	retention time.Duration
-	admitNew  func() error
+	admitNew  func(gameID int64) error
+	hasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
 }
 
 // New returns the service on an open store.
 func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
 	receiptTTL := cmp.Or(o.ReceiptTTL, 24*time.Hour)
 	if o.AdmitNew == nil {
-		o.AdmitNew = func() error { return nil }
+		o.AdmitNew = func(int64) error { return nil }
+	}
+	if o.HasPrizes == nil {
+		o.HasPrizes = func(context.Context, int64, string) (bool, error) { return false, nil }
 	}
 	s := &Service{
 		store:   newStore(db, cmp.Or(o.Shards, 1), receiptTTL, wallets.LedgerChanged),
 		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
-		admitNew: o.AdmitNew,
+		admitNew: o.AdmitNew, hasPrizes: o.HasPrizes,
 	}
 	s.store.disputeTimeout = cmp.Or(o.Dispute, 72*time.Hour)
-	s.store.maxSeats, s.store.maxOpenRooms = o.Quotas.Seats, o.Quotas.OpenRooms
+	s.SetQuotas(o.Quotas)
 	if o.CheckMoney != nil {
 		s.store.checkMoney = o.CheckMoney
 	}
 	s.store.keyedHash = o.KeyedHash
 	return s
 }
+
+// SetQuotas replaces the quotas. What a player has already stays.
+func (s *Service) SetQuotas(q Quotas) { s.store.quotas.Store(&q) }
 
 // maxScriptAttempts bounds how often a script is run again because the room changed after it was
 // read.
@@ -104,7 +114,7 @@ func (s *Service) Create(
 	}
 	n, err := s.prepareCreate(ctx, caller, in)
 	if err == nil {
-		err = s.admitNew()
+		err = s.admitNew(caller.GameID)
 	}
 	if err != nil {
 		return s.replayCreate(ctx, caller, in, rc, err)
@@ -183,7 +193,8 @@ func (s *Service) Join(
 // forfeited.
 //
 // When the players who are left have all reported the same result, the room is finished with it. A
-// disputed room is left by nobody: its seats are frozen with the pot.
+// disputed room is left by nobody: its seats are frozen with the pot. A window for reports that is
+// over is closed first: no leave after its end changes who is paid.
 //
 // It returns room_not_found, room_closed, not_participant, room_disputed.
 func (s *Service) Leave(
@@ -196,6 +207,12 @@ func (s *Service) Leave(
 	payouts := settlement{users: []int64{caller.UserID}}
 	for range maxScriptAttempts {
 		r, err := s.store.leave(ctx, c, payouts, "")
+		if err == nil && isWindowOver(r) {
+			if r, err = s.store.closeWindow(ctx, c, r.room); err == nil {
+				payouts = r.room.settleWithout(caller.UserID)
+				continue
+			}
+		}
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
@@ -261,7 +278,8 @@ func (s *Service) Kick(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
-// TransferHost makes another seated player the host. The host and the game's server may.
+// TransferHost makes another seated player the host. The host, once seated, and the game's server
+// may.
 //
 // It returns room_not_found, room_closed, not_host, not_participant, and invalid_request for an id
 // below 1.
@@ -303,15 +321,18 @@ func (s *Service) Start(
 // Finish ends the game with a result and pays out the pot. The placements must name each active
 // player once. The same result again returns the room unchanged.
 //
-// The game's server ends any room that has started. In a room with consensus each active player
+// The game's server ends any room that has started, except the match of a tournament with stakes
+// whose players report the result. In a room with consensus each active player
 // reports what they saw, which can be any result: the same places by all finish the room, with the
 // scores of the last one; a contradiction makes it disputed. A player who is one of two and is not
 // first by the own report ends the room at once. What a player has reported cannot be changed.
-// Reports on a disputed room are kept for the operator.
+// Reports on a disputed room are kept for the operator. With the first report a window begins:
+// when it is over, who was there and said nothing agrees. A report after that is one on a room that
+// has ended.
 //
 // It returns room_not_found, not_started, room_closed, result_conflict, room_disputed (to the
-// server), not_participant (to a player), forbidden (to a player of a room without consensus), and
-// invalid_request with every faulty placement.
+// server), not_participant (to a player), forbidden (to a player of a room without consensus, and
+// to the server in such a match), and invalid_request with every faulty placement.
 func (s *Service) Finish(
 	ctx context.Context, caller principal.Caller, roomID string, placements []Placement, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -324,6 +345,9 @@ func (s *Service) Finish(
 	}
 	if caller.Role == principal.Player {
 		return s.report(ctx, c, room, placements)
+	}
+	if err := room.authorizeServer(caller); err != nil {
+		return ChangeResult{}, err
 	}
 	for range maxScriptAttempts {
 		payouts, invalid := settlement{feeds: room.feeds}, error(nil)
@@ -363,8 +387,22 @@ func (s *Service) report(
 	}
 	for range maxScriptAttempts {
 		rp, invalid := room.judgeReport(c.caller.UserID, placements)
+		if rp.effect == addReport { // the first one, or the first on a node that knows windows
+			game, err := s.games.Find(ctx, c.gameID)
+			if err != nil {
+				return ChangeResult{}, err
+			}
+			rp.window = game.Settings.ReportWindow
+		}
 		// As in Finish, the script runs with an invalid report too.
 		r, err := s.store.report(ctx, c, rp)
+		if err == nil && isWindowOver(r) {
+			r, err = s.store.closeWindow(ctx, c, r.room)
+			if err == nil {
+				room = *r.room
+				continue
+			}
+		}
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, c.caller, r, err)
 		}
@@ -390,6 +428,15 @@ const (
 	resolveCancel resolveOutcome = "cancel"
 )
 
+// CountDisputesLost returns how often the operator decided a dispute of a game otherwise than the
+// player had reported. It returns forbidden to everybody else.
+func (s *Service) CountDisputesLost(ctx context.Context, caller principal.Caller, gameID, userID int64) (int64, error) {
+	if !caller.HasRole(principal.Operator) {
+		return 0, apierror.Forbidden
+	}
+	return s.store.countDisputesLost(ctx, gameID, userID)
+}
+
 // Resolve ends a disputed room: with a result, which must name each active player once, or by
 // giving every stake back. The same decision again returns the room unchanged. Only the operator
 // may.
@@ -408,14 +455,16 @@ func (s *Service) Resolve(
 	}
 	for range maxScriptAttempts {
 		outcome, payouts, invalid := resolveOutcome(""), settlement{feeds: room.feeds}, error(nil)
+		var losers []int64
 		active := room.ActivePlayers()
 		if in.Refund {
 			outcome = resolveCancel
 			payouts.users, payouts.roomVersion = room.seatedUsers(), room.Version
 		} else if invalid = validatePlacements(in.Placements, active); invalid == nil {
-			outcome, payouts = resolveFinish, room.computeSettlement(rankPlacements(in.Placements, active))
+			ranked := rankPlacements(in.Placements, active)
+			outcome, payouts, losers = resolveFinish, room.computeSettlement(ranked), room.reportedOtherwise(ranked)
 		}
-		r, err := s.store.resolve(ctx, c, outcome, payouts)
+		r, err := s.store.resolve(ctx, c, outcome, payouts, losers)
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
@@ -428,9 +477,10 @@ func (s *Service) Resolve(
 }
 
 // Cancel ends the room without a result and gives every stake back. The host may before the start,
-// the game's server and the operator until the end, also when the room is disputed.
+// the game's server and the operator until the end, also when the room is disputed; of the match of
+// a tournament with stakes whose players report the result the operator alone.
 //
-// It returns room_not_found, room_closed, not_host, already_started.
+// It returns room_not_found, room_closed, not_host, already_started; forbidden for such a match.
 func (s *Service) Cancel(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -438,8 +488,11 @@ func (s *Service) Cancel(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	if err := room.authorizeServer(caller); err != nil {
+		return ChangeResult{}, err
+	}
 	reasons := map[principal.Role]string{
-		principal.Player: "host", principal.Server: "server", principal.Operator: "operator",
+		principal.Player: "host", principal.Server: ReasonServer, principal.Operator: ReasonOperator,
 	}
 	for range maxScriptAttempts {
 		r, err := s.store.cancel(ctx, c, &room, reasons[caller.Role])
@@ -472,20 +525,22 @@ func (s *Service) Rematch(
 	if err := s.checkStakeAge(ctx, caller, c.shard.Paid()); err != nil {
 		return ChangeResult{}, err
 	}
-	profile, err := s.readProfileJSON(ctx, caller.UserID)
-	if err == nil {
-		err = s.admitNew()
+	n, err := s.prepareRematch(ctx, &room)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	if n.profileJSON, err = s.readProfileJSON(ctx, caller.UserID); err == nil {
+		err = s.admitNew(caller.GameID)
 	}
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	ended := "" // of the player's rooms; not looked up yet
 	for range maxScriptAttempts {
-		r, err := s.store.tryRematch(ctx, c, room, profile, ended)
+		r, err := s.store.tryRematch(ctx, c, room, n)
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
-		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
+		if n.ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
 			return ChangeResult{}, err
 		}
 		// The code was taken, or somebody left while the game was still on.
@@ -494,6 +549,33 @@ func (s *Service) Rematch(
 		}
 	}
 	return ChangeResult{}, apierror.VersionConflict
+}
+
+// rematch is what a new room has beside the settings of the room before.
+type rematch struct {
+	profileJSON string // the creator's users.Profile as JSON
+	stakes      string // the field of the room
+	ended       string // of the creator's rooms, as findEnded returns it; "" as long as it was not looked up
+}
+
+// prepareRematch checks the settings of a room that has ended against those of its game now. It
+// returns forbidden for a settlement that the game allows no more.
+func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, err error) {
+	if room.RoomID == "" || room.feeds == "" && room.SettledBy != SettledByConsensus {
+		return n, nil
+	}
+	game, err := s.games.Find(ctx, room.GameID)
+	if err != nil {
+		return n, err
+	}
+	if room.SettledBy == SettledByConsensus && !room.isMatch() &&
+		!slices.Contains(game.Settings.Settlements, games.SettledByConsensus) {
+		return n, apierror.Forbidden.WithReason("the game no longer allows rooms that are settled by consensus")
+	}
+	if room.Entry == 0 && room.feeds == FeedsBoards {
+		n.stakes, err = s.findStakes(ctx, game)
+	}
+	return n, err
 }
 
 // Get returns a room. It returns room_not_found when there is none or the caller may not see it.
@@ -509,7 +591,7 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 		return Room{}, err
 	}
 	room.revealReports(caller)
-	return room, nil
+	return room, s.store.addDisputesLost(ctx, &room)
 }
 
 // Head is what who follows a room has to know of it.

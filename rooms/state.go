@@ -100,6 +100,10 @@ func parseStatePatch(in StateInput) (statePatch, error) {
 			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
 			break
 		}
+		if wire.HasInfinity(value) {
+			fieldErrors.Add("patch", "range", name+" has a number that is too large for a double")
+			break
+		}
 		p.values = append(p.values, string(value))
 		o.rawMember(name, string(value))
 	}

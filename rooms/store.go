@@ -29,13 +29,18 @@ const eventsRetention = 10 * time.Minute
 // scripts. doc.go describes them.
 var (
 	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a room", Separator: '|', Names: scripts.RoomSettings.Names,
-		LastMayLack: scripts.RoomSettings.LastMayLack,
+		Name: "the settings of a room", Separator: '|', Layout: scripts.RoomSettings,
 	}
-	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
-	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}
+	liveLayout   = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Layout: scripts.RoomLive}
+	seatLayout   = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Layout: scripts.RoomSeat}
+	windowLayout = redisdb.PackedLayout{
+		Name: "the window of a room for reports", Separator: '|', Layout: scripts.RoomWindow,
+	}
+	documentLayout = redisdb.PackedLayout{
+		Name: "the document of a room", Separator: '\t', Layout: scripts.RoomDocument,
+	}
 	presenceLayout = redisdb.PackedLayout{
-		Name: "the presence of a player", Separator: '|', Names: scripts.RoomPresence.Names,
+		Name: "the presence of a player", Separator: '|', Layout: scripts.RoomPresence,
 	}
 )
 
@@ -44,12 +49,12 @@ type store struct {
 	db             *redisdb.DB
 	freeShardCount int // for free rooms
 	receiptTTLMS   int64
-	maxSeats       int // of a player in the rooms of a shard that have not ended; 0 for any number
-	maxOpenRooms   int // that a player made on a shard and that have not ended; 0 for any number
+	quotas         atomic.Pointer[Quotas] // of a player, on a shard
 	disputeTimeout time.Duration
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
 	timing         *leader.Work
+	pace           turnPace                 // of timing, which is one goroutine
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 	keyedHash      func(ctx context.Context, label, text string) ([]byte, error)
 
@@ -81,11 +86,12 @@ func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledg
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
 		endedRooms:      cache.New[creatorID, string]("ended_rooms", endedRoomsCacheSize, time.Hour),
 		endedQueue:      make(chan location, outboxQueueSize),
+		pace:            turnPace{rooms: map[int64]map[string]time.Time{}},
 		delayedRooms:    cache.New[string, struct{}]("delayed_rooms", outboxQueueSize, outboxRetryDelay),
 	}
-	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
-	st.timing = leader.NewTimed(db, turnWork, turnTiming, st.endTurns)
-	st.applying = leader.New(db, outboxWork, st.applyGames)
+	st.sweeping = leader.New(db, sweepWork, leader.EndsByTime, st.sweepGames)
+	st.timing = leader.NewTimed(db, turnWork, leader.EndsByTime, turnTiming, st.endTurns)
+	st.applying = leader.New(db, outboxWork, leader.EndsNothing, st.applyGames)
 	return st
 }
 
@@ -338,7 +344,8 @@ func (r scriptResult) isOK() bool    { return r.reply.Status == scripts.OK }
 func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 
 // runScript runs a room script and reads the room at the same time. After ok it is the room that
-// the reply names, if it names one. A room that is gone by then is room_not_found.
+// the reply names, if it names one. A room that is gone by then is room_not_found. It returns
+// redisdb.ErrSkewed when the room was not ended because of the clocks.
 func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
@@ -361,6 +368,9 @@ func (st *store) runScript(
 	if err != nil {
 		st.applying.Changed(c.shard.GameID()) // it may have ended the room
 		return scriptResult{}, err
+	}
+	if reply.IsSkewed() {
+		return scriptResult{}, redisdb.ErrSkewed
 	}
 	r := scriptResult{script: s}
 	r.reply, r.replayed = idempotency.FirstReply(c.nonce, reply)
@@ -392,7 +402,7 @@ func (st *store) runScript(
 func (st *store) addEndedRoom(shard keys.Shard, room *Room) {
 	creator := creatorID{shard, room.CreatorID}
 	ids, _ := st.endedRooms.Get(creator)
-	if st.maxOpenRooms != 0 && room.CreatorID != 0 && len(ids) < endedRoomsMaxBytes {
+	if st.quotas.Load().OpenRooms != 0 && room.CreatorID != 0 && len(ids) < endedRoomsMaxBytes {
 		st.endedRooms.Add(creator, ids+room.RoomID+",")
 	}
 }
@@ -418,12 +428,12 @@ func (st *store) run(ctx context.Context, s *scripts.Script, k *keyList, own ...
 func (st *store) tryCreate(
 	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft, ended string,
 ) (scriptResult, error) {
-	settings, document := n.encode(caller.UserID)
+	settings, document := n.encode(st.db.Layout(), caller.UserID)
 	c := st.newRoomCommand(caller, n.entry > 0, rc)
 	if ended == "" {
 		ended = st.takeEndedRooms(c.shard, caller.UserID)
 	}
-	return st.runCreate(ctx, c, n.creatorProfileJSON, settings, document, ended)
+	return st.runCreate(ctx, c, n.creatorProfileJSON, settings, document, ended, n.stakes)
 }
 
 // findEnded returns which of these rooms have ended or are gone, as the scripts that open a room
@@ -463,16 +473,16 @@ func (st *store) replayCreate(
 	ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt,
 ) (scriptResult, error) {
 	// Without settings the script only looks for a receipt.
-	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "", "")
+	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "", "", "")
 }
 
 func (st *store) runCreate(
-	ctx context.Context, c command, profile, settings, document, ended string,
+	ctx context.Context, c command, profile, settings, document, ended, stakes string,
 ) (scriptResult, error) {
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	return st.run(ctx, scripts.RoomCreate, st.newKeyList(c).addNewRoom(code),
 		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile,
-		st.maxSeats, st.maxOpenRooms, ended)
+		st.quotas.Load().Seats, st.quotas.Load().OpenRooms, ended, stakes)
 }
 
 // newRoomCommand returns a command on a new room of a player.
@@ -501,7 +511,7 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 	}
 	k.addWallet(c.caller.UserID)
 	return st.run(ctx, scripts.RoomJoin, k.addLedger(),
-		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend, st.maxSeats)
+		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend, st.quotas.Load().Seats)
 }
 
 // leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
@@ -511,7 +521,7 @@ func (st *store) leave(ctx context.Context, c command, l settlement, deadline st
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
-		eventsRetention.Milliseconds(), deadline)
+		eventsRetention.Milliseconds(), deadline, st.db.Clock.NowMS())
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
@@ -521,7 +531,7 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 }
 
 // report stores what the caller saw, and does to the room what was found for it. Stale means that
-// the room has changed in what decides this.
+// the room has changed in what decides this; isWindowOver tells when that is because time is over.
 func (st *store) report(ctx context.Context, c command, rp reporting) (scriptResult, error) {
 	compared := ""
 	if rp.compared != 0 {
@@ -530,15 +540,19 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
 	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
 		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
-		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds())
+		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), rp.window.Milliseconds())
 }
 
 // resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.
-func (st *store) resolve(ctx context.Context, c command, outcome resolveOutcome, l settlement) (scriptResult, error) {
+// losers are the players who reported otherwise.
+func (st *store) resolve(
+	ctx context.Context, c command, outcome resolveOutcome, l settlement, losers []int64,
+) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
+	k.add(keys.DisputesLost(c.shard, c.gameID))
 	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.gameID, c.roomID, joinInts(l.users), string(outcome), l.placements, int64(l.rake), l.roomVersion,
-		eventsRetention.Milliseconds())
+		eventsRetention.Milliseconds(), joinInts(losers))
 }
 
 // ready records whether the caller is ready. Stale means that the room starts and the script must
@@ -594,19 +608,21 @@ func startedIndexOf(status Status) (index, wasDisputed string) {
 // the command's room is now, or that the script must know what findEnded returns for the values
 // behind it.
 func (st *store) tryRematch(
-	ctx context.Context, c command, room Room, profile, ended string,
+	ctx context.Context, c command, room Room, n rematch,
 ) (scriptResult, error) {
-	if ended == "" {
-		ended = st.takeEndedRooms(c.shard, c.caller.UserID)
+	if n.ended == "" {
+		n.ended = st.takeEndedRooms(c.shard, c.caller.UserID)
 	}
 	next := c
 	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now()))
 	code := newCode(c.shard.Number(), st.freeShardCount)
+	quotas := st.quotas.Load()
 	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })
 	k := st.newKeyList(c).add(next.roomKey, next.eventTopic).addNewRoom(code).addPlayerRooms(others)
 	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
 		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
-			room.encodeRematchDocument(profile), profile, joinInts(others), st.maxSeats, st.maxOpenRooms, ended))
+			room.encodeRematchDocument(st.db.Layout(), n.profileJSON), n.profileJSON, joinInts(others), quotas.Seats,
+			quotas.OpenRooms, n.ended, n.stakes))
 }
 
 // read returns a room. It returns the codes of locate, and room_not_found.

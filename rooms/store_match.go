@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -43,10 +44,10 @@ func (st *store) openMatch(
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	k := st.newKeyList(c).add(keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)).addDue()
 	k.addIndexes(allIndex, createdIndex).add(keys.FreeRooms(c.shard)).addPlayerRooms(in.Players)
-	settings, document := n.encode(0)
+	settings, document := n.encode(st.db.Layout(), 0)
 	args := []any{
 		st.db.PublishCommand, c.nonce, c.roomID, joinInts(in.Players), st.freeShardCount + 1, c.shard.Number(), code,
-		settings, document, in.Deadline.UnixMilli(),
+		settings, document, in.Deadline.UnixMilli(), n.stakes, cmp.Or(in.Dispute, st.disputeTimeout).Milliseconds(),
 	}
 	for _, profile := range profiles {
 		args = append(args, profile)
@@ -61,5 +62,6 @@ func (st *store) closeMatch(ctx context.Context, c command, users []int64) (scri
 	k.add(keys.RoomOutbox(c.shard)).addPlayerRooms(users)
 	return st.runScript(ctx, scripts.RoomCloseMatch, c, c.location, k.names, []any{
 		st.db.PublishCommand, c.nonce, c.gameID, c.roomID, joinInts(users), eventsRetention.Milliseconds(),
+		st.db.Clock.NowMS(),
 	})
 }

@@ -95,7 +95,7 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 	}
 	parked := ""
 	if isForGood {
-		parked = entry + parkedSeparator + err.Error()
+		parked = encodeParked(entry, err)
 	} else if err != nil {
 		return fmt.Errorf("apply room %s: %w", roomID, err)
 	}
@@ -188,7 +188,7 @@ func (st *store) applyShard(ctx context.Context, shard keys.Shard, page *redis.S
 	}
 }
 
-var endLayout = redisdb.PackedLayout{Name: "the end of a room", Separator: '|', Names: scripts.RoomEnd.Names}
+var endLayout = redisdb.PackedLayout{Name: "the end of a room", Separator: '|', Layout: scripts.RoomEnd}
 
 // decodeEnded returns the room of an entry.
 func decodeEnded(roomID, entry string) (Ended, error) {

@@ -14,8 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parkedSeparator stands between the entry of a parked room and the error.
+// parkedSeparator stands between the entry of a parked room, the error, and what was applied.
 const parkedSeparator = "\t"
+
+// encodeParked returns how a room is parked after an error. A release before reads what was applied
+// as the end of the error.
+func encodeParked(entry string, err error) string {
+	text := entry + parkedSeparator + strings.ReplaceAll(err.Error(), parkedSeparator, " ")
+	if partly, ok := errors.AsType[*PartlyApplied](err); ok && partly.Applied != "" {
+		text += parkedSeparator + partly.Applied
+	}
+	return text
+}
 
 // listParked returns what is parked in every shard.
 func (st *store) listParked(ctx context.Context) ([]ParkedRoom, error) {
@@ -58,12 +68,13 @@ func (st *store) listParked(ctx context.Context) ([]ParkedRoom, error) {
 // decodeParked returns a parked room, and how it ended. One that was parked because nobody can read
 // how it ended has only its id and the problem.
 func decodeParked(roomID, text string) (ParkedRoom, Ended) {
-	// The error is the last part; how a room ended has no tabs.
-	entry, problem, _ := strings.Cut(text, parkedSeparator)
+	entry, rest, _ := strings.Cut(text, parkedSeparator) // how a room ended has no tabs
+	problem, applied, _ := strings.Cut(rest, parkedSeparator)
 	e, err := decodeEnded(roomID, entry)
 	if err != nil {
 		return ParkedRoom{RoomID: roomID, Problem: problem}, Ended{}
 	}
+	e.Applied = applied
 	return ParkedRoom{RoomID: roomID, GameID: e.GameID, Feeds: e.Feeds, EndedAt: e.EndedAt, Problem: problem}, e
 }
 
@@ -82,6 +93,12 @@ func (st *store) retryParked(ctx context.Context, at location) (ParkedRoom, erro
 		return ParkedRoom{}, fmt.Errorf("apply the parked room %s: %s", at.roomID, parked.Problem)
 	}
 	if err := st.apply(ctx, e); err != nil {
+		partly, ok := errors.AsType[*PartlyApplied](err)
+		if ok && partly.Applied != e.Applied {
+			entry, _, _ := strings.Cut(text, parkedSeparator)
+			storeErr := st.db.Client.HSet(ctx, key, at.roomID, encodeParked(entry, err)).Err()
+			err = errors.Join(err, redisdb.WrapError("store what was applied of a parked room", storeErr))
+		}
 		return parked, err
 	}
 	return parked, redisdb.WrapError("forget a parked room", st.db.Client.HDel(ctx, key, at.roomID).Err())

@@ -48,9 +48,9 @@ const (
 
 var (
 	stateLayout = redisdb.PackedLayout{
-		Name: "the head of a room's state", Separator: '|', Names: scripts.RoomState.Names,
+		Name: "the head of a room's state", Separator: '|', Layout: scripts.RoomState,
 	}
-	turnLayout = redisdb.PackedLayout{Name: "the turn of a room", Separator: '|', Names: scripts.RoomTurn.Names}
+	turnLayout = redisdb.PackedLayout{Name: "the turn of a room", Separator: '|', Layout: scripts.RoomTurn}
 )
 
 // decodeState reads the shared state, its names in alphabetical order. It returns nil for a room

@@ -89,7 +89,7 @@ func (st *store) sweepShards(
 			for _, room := range failed {
 				skip[room.shard]++
 			}
-			if errs = append(errs, err); errors.Is(err, errLeaderReplaced) || ctx.Err() != nil {
+			if errs = append(errs, err); isLeadOver(err) || ctx.Err() != nil {
 				return swept, busy, errors.Join(errs...)
 			}
 			if len(batch) == sweepBatchRooms { // there may be more
@@ -141,13 +141,14 @@ type dueRooms struct {
 
 // listDue returns the rooms that are due by the store's clock, up to sweepBatchRooms of each shard,
 // behind as many as are to be skipped. index returns the key of a shard's rooms by the time when
-// they are due. With an error listDue returns the rooms of the other shards.
+// they are due. With an error listDue returns the rooms of the other shards; it returns ErrSkewed
+// and no room when nothing may be ended.
 func (st *store) listDue(
 	ctx context.Context, index func(keys.Shard) string, shards []keys.Shard, skip map[keys.Shard]int64,
 ) (dueRooms, error) {
-	now, err := st.db.Client.Time(ctx).Result()
+	now, err := st.db.ReadClockToEnd(ctx)
 	if err != nil {
-		return dueRooms{busy: shards}, redisdb.WrapError("read the store's clock", err)
+		return dueRooms{busy: shards}, err
 	}
 	var due dueRooms
 	var errs []error
@@ -193,6 +194,11 @@ func (st *store) listDue(
 // errLeaderReplaced means that another node leads the sweep now.
 var errLeaderReplaced = errors.New("another leader has taken over")
 
+// isLeadOver reports whether a leader must end nothing more.
+func isLeadOver(err error) bool {
+	return errors.Is(err, errLeaderReplaced) || errors.Is(err, redisdb.ErrSkewed)
+}
+
 // sweepBatch reads rooms in one round trip and sweeps them in another; a room that a player joined
 // in between is read again. A room that cannot be swept as it is stored is looked at again later,
 // and logged then too. sweepBatch returns how many rooms it swept, which ones it could not sweep
@@ -215,8 +221,9 @@ func (st *store) sweepBatch(
 		if len(batch) == 0 {
 			return swept, failed, errors.Join(errs...)
 		}
-		calls, sound, feeding := st.prepareSweep(ctx, batch, fence, fail)
-		results := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
+		due := st.prepareSweep(ctx, batch, fence, fail)
+		sound, feeding := due.sound, due.feeding
+		results := due.run(ctx, st.db)
 		for _, at := range sound {
 			st.changed(at.shard)
 		}
@@ -225,6 +232,8 @@ func (st *store) sweepBatch(
 			switch {
 			case result.Failure != nil:
 				fail(sound[i], fmt.Errorf("sweep room %s: %w", sound[i].roomID, result.Failure))
+			case result.IsSkewed():
+				return swept, append(failed, sound[i:]...), errors.Join(append(errs, redisdb.ErrSkewed)...)
 			case result.Status == scripts.OK:
 				if swept++; feeding[i] {
 					st.applying.Changed(sound[i].shard.GameID())
@@ -244,7 +253,7 @@ func (st *store) sweepBatch(
 
 // postpone makes a room due later in an index. It reports whether it did.
 func (st *store) postpone(ctx context.Context, index func(keys.Shard) string, at location) bool {
-	now, err := st.db.Client.Time(ctx).Result()
+	now, err := st.db.ReadClockToEnd(ctx)
 	if err != nil {
 		return false
 	}
@@ -255,12 +264,43 @@ func (st *store) postpone(ctx context.Context, index func(keys.Shard) string, at
 // fenceReply follows stale when the leader has a successor.
 const fenceReply = "fence"
 
-// prepareSweep reads rooms and returns a call of the script for each, without those that cannot be
-// read, for which it calls fail; sound names the rooms of the calls, and feeding tells which of
-// them somebody waits for.
+// sweepCalls are the calls that sweep some rooms.
+type sweepCalls struct {
+	calls   []redisdb.ScriptCall // one for each room
+	sound   []location           // the rooms
+	feeding []bool               // whether somebody waits for its end
+	windows int                  // how many of the first ones end a window for reports
+}
+
+// run runs the calls and returns their results in the same order.
+func (c *sweepCalls) run(ctx context.Context, db *redisdb.DB) []redisdb.ScriptResult {
+	var results []redisdb.ScriptResult
+	if c.windows > 0 {
+		results = db.RunScriptPipelined(ctx, scripts.RoomWindowClose, c.calls[:c.windows])
+	}
+	if c.windows < len(c.calls) {
+		results = append(results, db.RunScriptPipelined(ctx, scripts.RoomSweep, c.calls[c.windows:])...)
+	}
+	return results
+}
+
+// add adds the call for a room.
+func (c *sweepCalls) add(at location, room *Room, call redisdb.ScriptCall) {
+	i := len(c.calls)
+	if room.hasWindow() {
+		i = c.windows
+		c.windows++
+	}
+	c.calls, c.sound = slices.Insert(c.calls, i, call), slices.Insert(c.sound, i, at)
+	c.feeding = slices.Insert(c.feeding, i, room.feeds != "" && !room.Status.Ended())
+}
+
+// prepareSweep reads rooms and returns a call for each, without those that cannot be read, for
+// which it calls fail. A room in which a window for reports runs is not swept: its window is closed
+// when its time has come.
 func (st *store) prepareSweep(
 	ctx context.Context, batch []location, fence int64, fail func(location, error),
-) (calls []redisdb.ScriptCall, sound []location, feeding []bool) {
+) (due sweepCalls) {
 	names := make([]string, len(batch))
 	for i, at := range batch {
 		names[i] = at.roomKey
@@ -272,14 +312,17 @@ func (st *store) prepareSweep(
 			fail(at, err)
 			continue
 		}
-		calls, sound = append(calls, st.sweepCall(at, *room, fence)), append(sound, at)
-		feeding = append(feeding, room.feeds != "" && !room.Status.Ended())
+		if room.hasWindow() {
+			due.add(at, room, st.windowCall(at, room))
+		} else {
+			due.add(at, room, st.sweepCall(at, room, fence))
+		}
 	}
-	return calls, sound, feeding
+	return due
 }
 
 // sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.
-func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCall {
+func (st *store) sweepCall(at location, room *Room, fence int64) redisdb.ScriptCall {
 	k := st.newKeyList(command{location: at, gameID: room.GameID})
 	index, wasDisputed := startedIndexOf(room.Status)
 	k.addIndexes(openIndex, createdIndex, index, finishedIndex, cancelledIndex).addDue().addIndexes(allIndex)
@@ -292,7 +335,7 @@ func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCa
 		Keys: k.addLedger().addPlayers(users).addOutbox(room.feeds).names,
 		Args: []any{
 			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, joinInts(users), fence,
-			eventsRetention.Milliseconds(), st.disputeTimeout.Milliseconds(), wasDisputed,
+			eventsRetention.Milliseconds(), st.disputeTimeout.Milliseconds(), wasDisputed, st.db.Clock.NowMS(),
 		},
 	}
 }

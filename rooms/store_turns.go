@@ -67,7 +67,7 @@ func (st *store) endTurnBatch(ctx context.Context, batch []location) (ended int,
 	var errs []error
 	fail := func(at location, err error) {
 		errs = append(errs, fmt.Errorf("end the turn of room %s: %w", at.roomID, err))
-		if !isOutside(err) {
+		if !isOutside(err) && !errors.Is(err, redisdb.ErrSkewed) {
 			st.postpone(ctx, keys.RoomTurns, at)
 		}
 	}
@@ -85,13 +85,18 @@ func (st *store) endTurnBatch(ctx context.Context, batch []location) (ended int,
 			fail(at, err)
 		case room.Status == Started && room.Turn != nil && room.Turn.forfeits:
 			if err := st.forfeitTurn(ctx, at, *room); err != nil {
-				fail(at, err)
+				if fail(at, err); errors.Is(err, redisdb.ErrSkewed) {
+					return ended, errors.Join(errs...)
+				}
 				continue
 			}
 			ended++
 		default:
 			k := st.newKeyList(command{location: at, gameID: room.GameID}).addTurns()
-			args := []any{st.db.PublishCommand, idempotency.NewNonce(), at.roomID}
+			args := []any{
+				st.db.PublishCommand, idempotency.NewNonce(), at.roomID, st.db.Clock.NowMS(),
+				st.pace.leastTurn(time.Now(), room).Milliseconds(),
+			}
 			calls, skipped = append(calls, redisdb.ScriptCall{Keys: k.names, Args: args}), append(skipped, at)
 		}
 	}
@@ -103,9 +108,63 @@ func (st *store) endTurnBatch(ctx context.Context, batch []location) (ended int,
 			fail(skipped[i], result.Failure)
 			continue
 		}
+		if result.IsSkewed() {
+			return ended, errors.Join(append(errs, redisdb.ErrSkewed)...)
+		}
 		ended++ // stale: it is read again at the next look
 	}
 	return ended, errors.Join(errs...)
+}
+
+// turnPace keeps in which rooms of a host turns go on by themselves, so that one host has at most
+// one such turn a second however many rooms it opens. The leader has it in memory: a new leader
+// learns of a room at the first turn that it ends there.
+type turnPace struct {
+	rooms map[int64]map[string]time.Time // by host and room id: until when a room counts
+	next  time.Time                      // when hosts without rooms are dropped
+}
+
+// turnPaceSlack is how much later than at its deadline a turn may end and its room still counts.
+const turnPaceSlack = 5 * time.Second
+
+// leastTurn returns how long the next turn of a room must last, if one comes of the turn that is
+// over: a second for each room of its host in which turns go on.
+func (p *turnPace) leastTurn(now time.Time, room *Room) time.Duration {
+	if room.Turn == nil {
+		return 0
+	}
+	if now.After(p.next) {
+		p.drop(now)
+	}
+	of := p.rooms[room.HostID]
+	if of == nil {
+		of = map[string]time.Time{}
+		p.rooms[room.HostID] = of
+	}
+	for id, until := range of {
+		if now.After(until) {
+			delete(of, id)
+		}
+	}
+	of[room.RoomID] = now
+	least := time.Duration(len(of)) * time.Second
+	of[room.RoomID] = now.Add(max(least, room.Turn.Length) + turnPaceSlack)
+	return least
+}
+
+// drop forgets rooms that count no more.
+func (p *turnPace) drop(now time.Time) {
+	p.next = now.Add(time.Minute)
+	for host, of := range p.rooms {
+		for id, until := range of {
+			if now.After(until) {
+				delete(of, id)
+			}
+		}
+		if len(of) == 0 {
+			delete(p.rooms, host)
+		}
+	}
 }
 
 // forfeitTurn forfeits the seat of the player whose turn is over, as a leave does.
@@ -115,6 +174,12 @@ func (st *store) forfeitTurn(ctx context.Context, at location, room Room) error 
 	turn := *room.Turn
 	for range maxScriptAttempts {
 		r, err := st.leave(ctx, c, room.settleWithout(player.UserID), turn.deadlineMS)
+		if err == nil && isWindowOver(r) { // as before a leave
+			if r, err = st.closeWindow(ctx, c, r.room); err == nil {
+				room = *r.room
+				continue
+			}
+		}
 		if err != nil || !r.isStale() {
 			return err // another status: the room has ended, as the next look finds
 		}

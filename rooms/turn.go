@@ -26,13 +26,19 @@ type TurnInput struct {
 // turn has it no more.
 //
 // At the deadline the next active player in seating order gets the turn with the same seconds, and
-// so on. In a game whose setting turnTimeout is "forfeit", the player's seat is forfeited first, as
-// by a leave. In a room with an entry only turns that the game's server sets end so: else a host
-// could win the pot by giving the others a second. The next player gets the turn as well when the
+// so on. When nothing else has happened in the room for three times as many turns as it has active
+// seats, nobody has the turn. The rooms of a host have at most one such turn a second together:
+// with several rooms a turn that follows another lasts at least as many seconds as there are rooms.
+//
+// In a game whose setting turnTimeout is "forfeit", the player's seat is forfeited at the deadline,
+// as by a leave. In a room with stakes only turns that the game's server sets end so, and only the
+// server replaces them: else a host could win by giving the others a second. In a match with stakes
+// whose players report the result no turn ends so. The next player gets the turn as well when the
 // one who has it leaves.
 //
 // It returns room_not_found, room_closed, not_host, not_started, room_disputed, not_participant (of
-// the player), and invalid_request.
+// the player), forbidden (to a host, while a turn of the server runs that forfeits in a room with
+// stakes), and invalid_request.
 func (s *Service) SetTurn(
 	ctx context.Context, caller principal.Caller, in TurnInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {

@@ -245,6 +245,8 @@ func TestAStateBelongsToOneGame(t *testing.T) {
 			mustFail(t, apierror.RoomNotFound)(other.service.SetTurn(ctx, other.server(), turnOf(room, a, 9), noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, operator, state, noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, a, state, noKey)) // no rule: the server alone
+			infinite := rooms.StateInput{RoomID: room.RoomID, Patch: map[string]wire.RawJSON{"a": wire.RawJSON("[1e999]")}}
+			mustFail(t, apierror.InvalidRequest)(f.service.SetState(ctx, f.server(), infinite, noKey))
 			if got := must(t)(f.service.SetState(ctx, f.server(), state, noKey)); got.Shared.Version != 1 || got.Version != 1 {
 				t.Errorf("%+v", got)
 			}

@@ -4,6 +4,7 @@
 -- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 asset id
 --           7 quantity  8 expected price of one in units ('' for any)  9 token that the asset costs
 --           ('' when the caller found no asset)  10 decimals of the token
+-- LEDGER    always
 -- RETURNS   ok replay asset_not_found price_changed sold_out already_owned invalid_amount
 --           insufficient_funds idempotency_key_reused
 -- INVARIANT stock + sold changes by patches alone; nobody owns more than the limit at the time of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 )
 
@@ -16,14 +17,31 @@ func (f *fixture) boardShard() keys.BoardShard { return keys.NewBoardShard(f.id,
 // boardKey returns the key that the header of a script of leaderboards names, "" for others.
 func (c call) boardKey(name string) string {
 	at := c.f.boardShard()
+	if c.script == scripts.BoardPlayStart && name == "play" {
+		return keys.BoardPlay(at, c.text("play_id"))
+	}
 	return map[string]string{
 		"board": keys.Board(c.f.id, "top"), "season": keys.BoardSeason(at, 1), "rank": keys.BoardRank(at, 1),
 		"entries": keys.BoardEntries(at, 1, 0), "details": keys.BoardDetails(at, 1, 0),
+		"plays": keys.BoardPlays(at, 7),
 	}[name]
+}
+
+// startPlay returns the run that begins a play of the player 7, who may have two. listed are the
+// ids of plays that it is given.
+func (f *fixture) startPlay(playID string, listed ...any) call {
+	return f.newCall(scripts.BoardPlayStart,
+		values{"play_id": playID, "keep_ms": 60_000, "most_plays": 2, "segments": ""}, listed...)
 }
 
 // boardKeys returns the keys behind those with a number, but for the receipt.
 func (c call) boardKeys() (more []string) {
+	if c.script == scripts.BoardPlayStart {
+		for _, listed := range c.rest {
+			more = append(more, keys.BoardPlay(c.f.boardShard(), fmt.Sprint(listed)))
+		}
+		return more
+	}
 	if c.args["play"] == "1" {
 		more = append(more, keys.BoardPlay(c.f.boardShard(), c.text("play_id")))
 	}
@@ -56,8 +74,41 @@ func (f *fixture) entry(s *scripts.Script, given values) call {
 // shards.
 func (f *fixture) enter(user int) call {
 	return f.newCall(scripts.BoardEnter, values{
-		"user": user, "tier": 4, "size_of_a_cohort": 2, "shards_of_the_leaderboard": 3, "number_of_the_shard": 1,
+		"user": user, "tier": 4, "size_of_a_cohort": 2, "shards_of_the_leaderboard": 3, "number_of_the_shard": 1, "draw": 0,
 	})
+}
+
+// A draw decides among the free places of the open cohorts. Those that a release before has filled
+// in their order go on: the last one is open, and each player who comes through it opens the next.
+func TestAPlaceInALeagueIsDrawn(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	enter := func(user, draw int) string {
+		t.Helper()
+		reply := f.enter(user).with(values{"draw": draw}).want(scripts.OK)
+		return reply.Values[0]
+	}
+	season := f.enter(0).keyOf("season")
+	for i, step := range []struct {
+		draw                int
+		want, places, state string
+	}{
+		{3, "4:1", "4", "0:1,1:0,"}, {1, "4:4", "4", "0:1,1:1,"}, {3, "4:4", "4", "0:1,"}, {1, "4:7", "6", "0:1,2:1,"},
+	} {
+		if got := enter(i+1, step.draw); got != step.want {
+			t.Errorf("player %d is in %s; want %s", i+1, got, step.want)
+		}
+		stored := f.db.Client.HMGet(t.Context(), season, "l:4", "o:4").Val()
+		if stored[0] != step.places || stored[1] != step.state {
+			t.Errorf("after player %d: %v; want %s and %s", i+1, stored, step.places, step.state)
+		}
+	}
+	f.set(season, "l:4", "7") // an older release has opened cohort 3 and given one place
+	if got := enter(9, 2); got != "4:10" {
+		t.Errorf("player 9 is in %s; want the cohort of the older release", got)
+	}
+	if stored := f.db.Client.HMGet(t.Context(), season, "l:4", "o:4").Val(); stored[0] != "8" || stored[1] != "0:1,2:1," {
+		t.Errorf("%v", stored)
+	}
 }
 
 func TestCohortsAreFilledOneAfterTheOther(t *testing.T) {
@@ -95,6 +146,26 @@ func (f *fixture) playNow() values {
 }
 
 var boardExamples = []example{
+	{scripts.BoardList, "the last that the game may have", "ok", func(f *fixture) call {
+		f.newCall(scripts.BoardList, values{"board": "a", "most": 2, "due": 5}).want(scripts.OK)
+		return f.newCall(scripts.BoardList, values{"board": "b", "most": 2, "due": 5})
+	}},
+	{scripts.BoardList, "of a tournament, which does not count", "ok", func(f *fixture) call {
+		f.newCall(scripts.BoardList, values{"board": "tour-1", "most": "", "due": 5}).want(scripts.OK)
+		return f.newCall(scripts.BoardList, values{"board": "a", "most": 1, "due": 5})
+	}},
+	{scripts.BoardSchedule, "as the leader took them", "ok", func(f *fixture) call {
+		f.newCall(scripts.BoardList, values{"board": "a", "due": 5}).want(scripts.OK)
+		return f.newCall(scripts.BoardSchedule, values{"taken": 5}, "a", 7)
+	}},
+	{scripts.BoardList, "one too many", "limit_reached", func(f *fixture) call {
+		f.newCall(scripts.BoardList, values{"board": "a", "most": 1, "due": 5}).want(scripts.OK)
+		return f.newCall(scripts.BoardList, values{"board": "b", "most": 1, "due": 5})
+	}},
+	{scripts.BoardList, "listed already", "ok", func(f *fixture) call {
+		f.newCall(scripts.BoardList, values{"board": "a", "most": 1, "due": 5}).want(scripts.OK)
+		return f.newCall(scripts.BoardList, values{"board": "a", "most": 1, "due": 6})
+	}},
 	{scripts.BoardDefine, "new", "ok", func(f *fixture) call {
 		return f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}", "s:1", "1||0|1|1024|0")
 	}},
@@ -162,6 +233,10 @@ var boardExamples = []example{
 		return f.score(6, values{"segments": "country=FR,@=0:3"})
 	}},
 	{scripts.BoardEnter, "the first place", "ok", func(f *fixture) call { return f.enter(7) }},
+	{scripts.BoardEnter, "the last free place of those that are open", "ok", func(f *fixture) call {
+		f.enter(8).want(scripts.OK)
+		return f.enter(7).with(values{"draw": 2})
+	}},
 	{scripts.BoardEnter, "a place that was given", "ok", func(f *fixture) call {
 		f.enter(7).want(scripts.OK)
 		return f.enter(7)
@@ -193,6 +268,18 @@ var boardExamples = []example{
 	}},
 	{scripts.BoardSubmit, "for a play that is over", "play_expired", func(f *fixture) call {
 		return f.score(5, f.play("7|1"))
+	}},
+
+	{scripts.BoardPlayStart, "the first", "ok", func(f *fixture) call { return f.startPlay("a") }},
+	{scripts.BoardPlayStart, "one too many, of which the others are not given", "stale", func(f *fixture) call {
+		f.startPlay("a").want(scripts.OK)
+		f.startPlay("b").want(scripts.OK)
+		return f.startPlay("c")
+	}},
+	{scripts.BoardPlayStart, "one too many", "ok", func(f *fixture) call {
+		f.startPlay("a").want(scripts.OK)
+		f.startPlay("b").want(scripts.OK)
+		return f.startPlay("c", "a", "b")
 	}},
 
 	{scripts.BoardHide, "an entry", "ok", func(f *fixture) call {

@@ -3,6 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 lock  2 fence
 -- ARGV      1 value of the lock
+-- CONFIRM   no: a lease lasts for seconds
 -- RETURNS   ok stale
 -- INVARIANT tokens only grow, and one is issued only while the lock holds the caller's value
 local lock_key, fence_key = KEYS[1], KEYS[2]

@@ -45,87 +45,101 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 
 // argAliases are the names of arguments that a header writes at greater length.
 var argAliases = map[string]string{
-	"publish command":                                 "publish",
-	"receipt ttl in ms":                               "ttl_ms",
-	"decimals of the token":                           "decimals",
-	"token that the asset costs":                      "token",
-	"asset id":                                        "asset_id",
-	"id":                                              "asset_id",
-	"expected price of one in units":                  "expected_price",
-	"price of one in units":                           "price",
-	"limit per user":                                  "limit",
-	"avatar or ''":                                    "avatar",
-	"kind that the account must have":                 "from",
-	"new kind":                                        "to",
-	"digest to add or ''":                             "added",
-	"digest to remove or ''":                          "removed",
-	"former holder that may be replaced":              "former",
-	"user who blocks":                                 "user",
-	"other user":                                      "other",
-	"digest of the first token":                       "digest",
-	"digest of the token":                             "digest",
-	"digest of the next token":                        "next_digest",
-	"longest idle time in ms":                         "idle_ms",
-	"longest life in ms":                              "life_ms",
-	"name of the family":                              "family",
-	"id of the server key that made it or ''":         "server_key",
-	"field of the identity or ''":                     "identity_field",
-	"for how long it is remembered":                   "ttl_ms",
-	"since in ms":                                     "since",
-	"with the newest state":                           "with_state",
-	"line of the slot in the list":                    "line",
-	"µs for one permit":                               "interval",
-	"permits wanted":                                  "wanted",
-	"permits used already":                            "used",
-	"value of the lock":                               "value",
-	"lease in ms":                                     "lease_ms",
-	"most seats of a player":                          "max_seats",
-	"most rooms made by a player that have not ended": "max_rooms",
-	"ids of the player's rooms that have ended":       "ended",
-	"step between ids":                                "id_step",
-	"offset of the shard's ids":                       "id_offset",
-	"ids of the users whose keys are given":           "users",
-	"ids of the users with a reserved seat":           "users",
-	"ids of the others":                               "users",
-	"may the join start the room":                     "may_start",
-	"is the user a friend of the creator":             "friend",
-	"version for which these were computed":           "version",
-	"id of the new room":                              "new_room_id",
-	"document of the new room":                        "document",
-	"fencing token of the sweep's leader":             "holder",
-	"number of the last entry that was folded before": "before",
-	"the ledger's base":                               "base",
-	"number of the last entry that is in the sums":    "after",
-	"for how long the mark stays in ms":               "mark_ms",
-	"time by which they had begun":                    "began_by",
-	"close code of their sockets":                     "code",
-	"time before which ends are dropped":              "oldest",
-	"time at which the end itself ends":               "until",
-	"most bytes of all versions":                      "most_bytes",
-	"values of the event":                             "event_data",
-	"members of the event as JSON":                    "event_data",
-	"fence of the leader":                             "holder",
-	"the ledger's base before":                        "base",
-	"how many lines were removed before":              "base",
-	"how many entries":                                "count",
-	"how many lines":                                  "count",
-	"last one of them":                                "last_text",
-	"sum of the segment before":                       "previous_sum",
-	"sum of the segment":                              "sum",
-	"how many lines must be left":                     "least",
-	"digest of the whole plan":                        "digest",
-	"lines of the whole plan":                         "line_count",
-	"lines before these":                              "before",
-	"most entries that are not folded":                "most_entries",
+	"publish command":                                  "publish",
+	"receipt ttl in ms":                                "ttl_ms",
+	"decimals of the token":                            "decimals",
+	"token that the asset costs":                       "token",
+	"asset id":                                         "asset_id",
+	"id":                                               "asset_id",
+	"expected price of one in units":                   "expected_price",
+	"price of one in units":                            "price",
+	"limit per user":                                   "limit",
+	"avatar or ''":                                     "avatar",
+	"kind that the account must have":                  "from",
+	"new kind":                                         "to",
+	"digest to add or ''":                              "added",
+	"digest to remove or ''":                           "removed",
+	"former holder that may be replaced":               "former",
+	"user who blocks":                                  "user",
+	"other user":                                       "other",
+	"digest of the first token":                        "digest",
+	"digest of the token":                              "digest",
+	"digest of the next token":                         "next_digest",
+	"longest idle time in ms":                          "idle_ms",
+	"longest life in ms":                               "life_ms",
+	"name of the family":                               "family",
+	"id of the server key that made it or ''":          "server_key",
+	"field of the identity or ''":                      "identity_field",
+	"time at which the leader looks at it":             "due",
+	"time that the leader gave them when it took them": "taken",
+	"most assets of the game":                          "most",
+	"most boards of the game":                          "most",
+	"most players of a day":                            "most",
+	"most tournaments of the game that have not ended": "most",
+	"for how long it is remembered":                    "ttl_ms",
+	"since in ms":                                      "since",
+	"with the newest state":                            "with_state",
+	"line of the slot in the list":                     "line",
+	"µs for one permit":                                "interval",
+	"permits wanted":                                   "wanted",
+	"permits used already":                             "used",
+	"value of the lock":                                "value",
+	"lease in ms":                                      "lease_ms",
+	"is it held":                                       "is_held",
+	"most seats of a player":                           "max_seats",
+	"most rooms made by a player that have not ended":  "max_rooms",
+	"ids of the player's rooms that have ended":        "ended",
+	"step between ids":                                 "id_step",
+	"offset of the shard's ids":                        "id_offset",
+	"ids of the users whose keys are given":            "users",
+	"ids of the users with a reserved seat":            "users",
+	"ids of the others":                                "users",
+	"may the join start the room":                      "may_start",
+	"is the user a friend of the creator":              "friend",
+	"version for which these were computed":            "version",
+	"id of the new room":                               "new_room_id",
+	"document of the new room":                         "document",
+	"fencing token of the sweep's leader":              "holder",
+	"number of the last entry that was folded before":  "before",
+	"the ledger's base":                                "base",
+	"number of the last entry that is in the sums":     "after",
+	"for how long the mark stays in ms":                "mark_ms",
+	"time by which they had begun":                     "began_by",
+	"close code of their sockets":                      "code",
+	"time before which ends are dropped":               "oldest",
+	"time at which the end itself ends":                "until",
+	"most bytes of all versions":                       "most_bytes",
+	"values of the event":                              "event_data",
+	"members of the event as JSON":                     "event_data",
+	"fence of the leader":                              "holder",
+	"the ledger's base before":                         "base",
+	"how many lines were removed before":               "base",
+	"how many entries":                                 "count",
+	"how many lines":                                   "count",
+	"last one of them":                                 "last_text",
+	"sum of the segment before":                        "previous_sum",
+	"sum of the segment":                               "sum",
+	"how many lines must be left":                      "least",
+	"digest of the whole plan":                         "digest",
+	"lines of the whole plan":                          "line_count",
+	"lines before these":                               "before",
+	"most entries that are not folded":                 "most_entries",
 
 	"version that the caller read":        "read_version",
 	"the changed values as a JSON object": "patch",
 	"the deleted names with commas":       "deleted",
 	"player who gets the turn":            "player",
 	"deadline of the turn that is over":   "over",
+	"stakes of the new room":              "stakes",
 	"id of the lease":                     "lease",
 	"number of the call":                  "number",
-	"how many shards the node uses":       "shards",
+
+	"deadline in ms":                             "deadline_ms",
+	"time in ms at which the key expires":        "expires_ms",
+	"number of items before these":               "before",
+	"type that the key must have":                "kind",
+	"number of the last entry that was migrated": "number",
+	"how many shards the node uses":              "shards",
 
 	"how long the token before the current one may be shown again": "grace_ms",
 }
@@ -133,6 +147,7 @@ var argAliases = map[string]string{
 // keyAliases are the names of keys, likewise.
 var keyAliases = map[string]string{
 	"assets of the game":    "assets",
+	"boards of the game":    "boards",
 	"ledger of a paid room": "ledger_or_free_rooms",
 	"families of the user":  "families",
 }
@@ -166,7 +181,10 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
 		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "",
-		"over": "", "source": "board:top:1", "from": "mint", "most_entries": 100, "before": 0, "digest": "digest",
+		"node_ms": time.Now().UnixMilli(),
+		"over":    "", "stakes": "", "least_ms": 0, "most": 1_000, "limit": "4000000000000000000",
+		"source": "board:top:1", "from": "mint", "most_entries": 100, "before": 0, "digest": "digest",
+		"board": "top", "funded_at": 1000, "until": 2000,
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -228,9 +246,17 @@ func (c call) keyOf(name string) string {
 		return keys.LedgerArchive(c.f.id)
 	case "presence_set lease", "presence_end lease":
 		return keys.PresenceLease(c.shard, c.text("lease"))
-	case "fencing_token_issue lock", "lock_acquire lock":
+	case "migration_write target", "migration_remove target":
+		return keys.Friends(c.f.id)
+	case "migration_close old_totals":
+		return fmt.Sprintf("{h%d}:total", c.f.id) // the real ones are one for all fixtures
+	case "migration_close old_ledger":
+		return fmt.Sprintf("{h%d}:ledger", c.f.id)
+	case "fencing_token_issue lock", "lock_acquire lock", "migration_lease lock":
 		return keys.Lock(c.text("lock"))
-	case "history_stop meta", "history_accept meta", "history_advance meta":
+	case "layout_raise nodes":
+		return fmt.Sprintf("{h%d}:nodes", c.f.id)
+	case "history_stop meta", "history_accept meta", "history_advance meta", "layout_raise meta":
 		return fmt.Sprintf("{h%d}:meta", c.f.id)
 	case "history_advance losses", "history_stop losses":
 		return fmt.Sprintf("{h%d}:losses", c.f.id)
@@ -238,6 +264,8 @@ func (c call) keyOf(name string) string {
 		return keys.Probe("p")
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
+	case "board_list due", "board_schedule due":
+		return keys.BoardsDue(c.f.id)
 	case "save_write events", "user_match events":
 		return keys.UserEvents(c.f.id)
 	}
@@ -282,6 +310,8 @@ func (c call) keyOf(name string) string {
 		return keys.RoomIndex(c.shard, c.f.id, name)
 	case "disputed":
 		return keys.DisputedRooms(c.shard)
+	case "disputes_lost":
+		return keys.DisputesLost(c.shard, c.f.id)
 	case "free_rooms":
 		return keys.FreeRooms(c.shard)
 	case "player_rooms":
@@ -320,6 +350,8 @@ func (c call) keyOf(name string) string {
 		return keys.Game(c.f.id)
 	case "issuers":
 		return keys.Issuers()
+	case "prize_budgets":
+		return keys.PrizeBudgets(c.f.id)
 	case "identity":
 		return keys.Identity(c.f.id, "device", "digest")
 	case "pair":
@@ -344,12 +376,22 @@ func (c call) keyOf(name string) string {
 		return keys.UserEventSeq(c.f.id)
 	case "rate":
 		return keys.RateLimit("class", "caller"+strconv.FormatInt(c.f.id, 10))
+	case "boards_of_tournaments":
+		return keys.TournamentBoards(c.f.id)
+	case "mints_by_grants":
+		return keys.GrantMints(c.f.id)
+	case "boards":
+		return keys.Boards(c.f.id)
+	case "new_players":
+		return keys.NewPlayers(c.f.id)
 	case "games_with_work":
 		return keys.GamesWithWork("work" + strconv.FormatInt(c.f.id, 10))
 	case "records":
 		return keys.Trail("operator")
 	case "number_of_the_last_record":
 		return keys.TrailNumber()
+	case "games_with_records":
+		return keys.TrailGames()
 	case "mark_of_the_call":
 		return keys.TrailMark(c.text("nonce"))
 	case "leases":
@@ -406,9 +448,9 @@ func (c call) moreKeys() []string {
 		players(false)
 	case "room_start", "room_ready", "room_open_match", "room_close_match":
 		players(false)
-	case "board_define":
+	case "board_define", "board_schedule":
 		return nil
-	case "board_submit", "board_hide", "board_remove":
+	case "board_submit", "board_hide", "board_remove", "board_play_start":
 		more = c.boardKeys()
 	case "prize_plan":
 		return nil
@@ -419,7 +461,7 @@ func (c call) moreKeys() []string {
 			more = append(more, keys.ServerMints(c.f.id))
 		}
 		return more
-	case "tour_settle":
+	case "tour_settle", "tour_refund":
 		for _, user := range c.players() {
 			player := c.with(values{"user": user})
 			more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
@@ -430,7 +472,7 @@ func (c call) moreKeys() []string {
 		if c.text("feeds") != "" {
 			add("outbox")
 		}
-	case "room_leave", "room_cancel", "room_kick", "room_finish", "room_report", "room_resolve":
+	case "room_leave", "room_cancel", "room_kick", "room_finish", "room_report", "room_resolve", "room_window_close":
 		if c.isPaid() {
 			add("ledger")
 		}
@@ -447,7 +489,7 @@ func (c call) moreKeys() []string {
 
 // players returns the ids of the players whose keys a room script gets.
 func (c call) players() []string {
-	names := c.script == scripts.RoomFinish || c.script == scripts.RoomReport
+	names := slices.Contains([]*scripts.Script{scripts.RoomFinish, scripts.RoomReport, scripts.RoomWindowClose}, c.script)
 	if names && c.text("users") == "" && c.text("placements") != "" {
 		var users []string
 		for placement := range strings.SplitSeq(strings.TrimSuffix(c.text("placements"), ";"), ";") {
@@ -595,7 +637,7 @@ type room struct {
 	feeds string
 }
 
-var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: '|', Names: scripts.RoomLive.Names}
+var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: '|', Layout: scripts.RoomLive}
 
 // newRoom returns a room that is not open yet, and the call that opens it. Settings that are not
 // given have a default.
@@ -653,7 +695,7 @@ func (f *fixture) newMatch(settings values, isOver bool) (*room, call) {
 		deadline = time.Now().Add(-time.Second)
 	}
 	open := r.call(scripts.RoomOpenMatch, 0, values{
-		"settings": create.text("settings"), "users": "1,2", "deadline": deadline.UnixMilli(),
+		"settings": create.text("settings"), "users": "1,2", "deadline": deadline.UnixMilli(), "stakes": 1,
 	})
 	open.rest = []any{`{"id":1,"name":"a|b"}`, `{"id":2,"name":"a|b"}`}
 	return r, open
@@ -688,7 +730,7 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "ready": 1, "target": "",
 		"ban": 0, "users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000,
 		"new_room_id": "rematch-of-" + r.id, "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
-		"effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
+		"window_ms": 120_000, "losers": "", "effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
 	})
 	c.shard = r.shard
 	switch s {
@@ -696,7 +738,7 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		c = c.with(values{"code": "RE" + r.code, "users": ""})
 	case scripts.RoomKick:
 		c = c.with(values{"users": given["target"]})
-	case scripts.RoomStart, scripts.RoomReady, scripts.RoomReport:
+	case scripts.RoomStart, scripts.RoomReady, scripts.RoomReport, scripts.RoomWindowClose:
 		c = c.with(values{"users": ""})
 	}
 	return c.with(given)
@@ -753,6 +795,27 @@ func (r *room) dispute() *room {
 	r.report(1, "add", "1,2", 0, "").want(scripts.OK)
 	r.report(2, "contradict", "2,1", 1, "").want(scripts.OK)
 	return r
+}
+
+// silence returns the call that ends the window of a game whose player 1 has reported, with
+// placements. The players named are connected, and the window is over, or has a minute left.
+func (r *room) silence(isOver bool, outcome, placements string, connected ...int) call {
+	r.t.Helper()
+	for _, user := range connected {
+		seat := roomSeat.Split(r.field(r.key(), fmt.Sprintf("s%d", user)))
+		record := seat.Text("order") + "||lease000,"
+		if err := r.db.Client.HSet(r.t.Context(), r.key(), fmt.Sprintf("p%d", user), record).Err(); err != nil {
+			r.t.Fatalf("%v", err)
+		}
+	}
+	windowMS := 60_000
+	if isOver {
+		windowMS = 0
+	}
+	r.report(1, "add", "1,2", 0, "").with(values{"window_ms": windowMS}).want(scripts.OK)
+	return r.call(scripts.RoomWindowClose, 0, values{
+		"outcome": outcome, "placements": placements, "version": r.live("version"),
+	})
 }
 
 // resolve returns the call by which the operator ends a disputed room as it is now: with

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Header is what a Lua file declares in the comment at its top.
@@ -17,7 +18,30 @@ type Header struct {
 	Args      Params
 	Statuses  []Status
 	Invariant string // "" for none
+	Ledger    Ledger
+	// Unconfirmed is why what the script writes needs no replica that has it, "" when it does.
+	Unconfirmed string
 }
+
+// Writes reports whether the script may write.
+func (h *Header) Writes() bool { return !slices.Contains(h.Flags, NoWrites) }
+
+// Ledger says when a script appends an entry with its nonce to the ledger of an economy.
+type Ledger struct {
+	When LedgerRule
+	Why  string // the condition of LedgerIf, or the reason of LedgerNever
+}
+
+// LedgerRule says what a reply with the status ok tells of the ledger.
+type LedgerRule string
+
+// The rules. One script has one of them, and the header says it in its line LEDGER.
+const (
+	LedgerNone   LedgerRule = ""       // the script has no key of a ledger, or only reads
+	LedgerNever  LedgerRule = "never"  // it changes the ledger, and appends nothing
+	LedgerAlways LedgerRule = "always" // each ok of an economy has an entry
+	LedgerIf     LedgerRule = "if"     // ok alone has an entry, ok with values has none
+)
 
 // The flags of a script. One without a flag is refused as a whole by a store that is full.
 const (
@@ -33,7 +57,8 @@ type Params struct {
 }
 
 var (
-	labelLine        = regexp.MustCompile(`^-- (INCLUDES|FLAGS|KEYS|ARGV|RETURNS|INVARIANT)\s+(.*)$`)
+	labelLine        = regexp.MustCompile(`^-- (INCLUDES|FLAGS|KEYS|ARGV|LEDGER|CONFIRM|RETURNS|INVARIANT)\s+(.*)$`)
+	unknownLabel     = regexp.MustCompile(`^-- ([A-Z]{4,})\s{2,}`)
 	continuationLine = regexp.MustCompile(`^--\s{2,}(.*)$`)
 )
 
@@ -51,14 +76,19 @@ func ParseHeader(name, text string) (Header, error) {
 		}
 		if m := labelLine.FindStringSubmatch(line); m != nil {
 			label = m[1]
+			if _, twice := values[label]; twice && isStrict(label) {
+				return Header{}, fmt.Errorf("%s.lua has the line %s twice", name, label)
+			}
 			values[label] = m[2]
+		} else if m := unknownLabel.FindStringSubmatch(line); m != nil {
+			return Header{}, fmt.Errorf("%s.lua has the unknown line %s", name, m[1])
 		} else if m := continuationLine.FindStringSubmatch(line); m != nil && label != "" {
 			values[label] += " " + m[1]
 		} else {
 			label = ""
 		}
 	}
-	return Header{
+	h := Header{
 		Name:      name,
 		Includes:  strings.Fields(values["INCLUDES"]),
 		Flags:     strings.Fields(values["FLAGS"]),
@@ -66,7 +96,44 @@ func ParseHeader(name, text string) (Header, error) {
 		Args:      parseParams(values["ARGV"]),
 		Statuses:  strings.Fields(values["RETURNS"]),
 		Invariant: values["INVARIANT"],
-	}, nil
+	}
+	var err error
+	if text, ok := values["LEDGER"]; ok {
+		h.Ledger, err = parseLedger(text)
+	}
+	if text, ok := values["CONFIRM"]; ok && err == nil {
+		h.Unconfirmed, err = parseConfirm(text)
+	}
+	if err != nil {
+		return Header{}, fmt.Errorf("%s.lua: %w", name, err)
+	}
+	return h, nil
+}
+
+// isStrict reports whether a line may stand once only.
+func isStrict(label string) bool { return label == "LEDGER" || label == "CONFIRM" }
+
+// parseLedger reads "always", "if <condition>" or "never: <reason>".
+func parseLedger(text string) (Ledger, error) {
+	if text == string(LedgerAlways) {
+		return Ledger{When: LedgerAlways}, nil
+	}
+	if condition, ok := strings.CutPrefix(text, "if "); ok && strings.TrimSpace(condition) != "" {
+		return Ledger{LedgerIf, condition}, nil
+	}
+	if reason, ok := strings.CutPrefix(text, "never: "); ok && strings.TrimSpace(reason) != "" {
+		return Ledger{LedgerNever, reason}, nil
+	}
+	return Ledger{}, fmt.Errorf("LEDGER must be \"always\", \"if <condition>\" or \"never: <reason>\", not %q", text)
+}
+
+// parseConfirm reads "no: <reason>".
+func parseConfirm(text string) (reason string, err error) {
+	reason, ok := strings.CutPrefix(text, "no: ")
+	if !ok || strings.TrimSpace(reason) == "" {
+		return "", fmt.Errorf("CONFIRM must be \"no: <reason>\", not %q", text)
+	}
+	return reason, nil
 }
 
 // parseParams reads "9 target  10 ban  then pairs of a field and its text".
@@ -116,4 +183,42 @@ func (p Params) check() error {
 		return fmt.Errorf("number %d has no name", slices.Index(p.Names, "")+1)
 	}
 	return nil
+}
+
+// mentions reports whether one of the parameters has a word in its name.
+func (p Params) mentions(word string) bool {
+	for _, text := range append(slices.Clone(p.Names), p.Rest) {
+		if slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLedger returns an error when the line LEDGER does not fit the rest of the header, with those
+// of the libraries: a script that may write and has a ledger among its keys says when it appends to
+// it, and has the nonce by which the entry is found.
+func (h Header) checkLedger() error {
+	mayAppend := h.Keys.mentions("ledger") && h.Writes()
+	rule := h.Ledger.When
+	switch nonces := countName(h.Args.Names, nonceName); {
+	case mayAppend && rule == LedgerNone:
+		return fmt.Errorf("the key of a ledger needs a line LEDGER")
+	case !mayAppend && rule != LedgerNone:
+		return fmt.Errorf("the line LEDGER needs the key of a ledger, and a script that writes")
+	case (rule == LedgerAlways || rule == LedgerIf) && nonces != 1:
+		return fmt.Errorf("a script that appends to a ledger must have one argument %s, not %d", nonceName, nonces)
+	}
+	return nil
+}
+
+const nonceName = "nonce"
+
+func countName(names []string, name string) (n int) {
+	for _, other := range names {
+		if other == name {
+			n++
+		}
+	}
+	return n
 }

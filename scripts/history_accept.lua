@@ -4,6 +4,7 @@
 -- ARGV      1 new_name: for an installation without one  2 least_epoch: that the store must exceed
 --           3 former_name: of the installation that it follows, '' for none  4 seen_epoch: that the
 --           caller read in the store, 0 for none
+-- CONFIRM   no: an operator sees at once whether it is lost
 -- RETURNS   ok stale
 -- ok is followed by the installation and the epoch.
 -- INVARIANT the epoch only rises

@@ -3,6 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 record
 -- ARGV      1 fingerprint  2 owner  3 lease in ms
+-- CONFIRM   no: a claim lasts for seconds
 -- RETURNS   ok replay request_in_progress idempotency_key_reused
 -- INVARIANT one execution at a time; one that neither finished nor was released is forgotten when
 --           its lease is over

@@ -3,6 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 record
 -- ARGV      1 owner
+-- CONFIRM   no: a claim lasts for seconds
 -- RETURNS   ok stale
 local record_key = KEYS[1]
 local owner = ARGV[1]

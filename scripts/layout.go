@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Layout is the list of the values that a packed field of a hash holds, in their order, with "|"
-// between them. Only the last value may contain "|". It is the one source of a layout: Go code
-// packs and unpacks by these names, and scripts name the values that they want, which Load turns
-// into Lua:
+// between them. It is the one source of a layout: Go code packs and unpacks by these names, and
+// scripts name the values that they want, which Load turns into Lua:
 //
 //	PATTERN(list: a c)          the pattern, quoted, that captures the values a and c
 //	PACK(list)                  the expression that packs the local variables of those names
@@ -18,16 +18,26 @@ import (
 //	                            as the value a
 //
 // The captures of a pattern are in the order of the list, and so must be the names in it.
+//
+// A layout grows at its end only, so that two releases can share a store. A text that ends before a
+// value that was added later is read as if the value were "". What a text has behind the values
+// that a build knows is ignored by PATTERN and kept by REPLACE. PACK would lose it: therefore a
+// value that has a layout number in Since is written only while the store has that layout, which
+// every build that serves can read.
 type Layout struct {
 	Name  string   // as scripts write it: "room_live"
 	Names []string // of the values
-	// LastMayLack means that texts of older builds end before the last value and its "|". It is
-	// read as "" there, and an empty one is not written: so older and newer nodes read each other.
-	LastMayLack bool
+	// Since has the layout of the store since which each value is written; 0 for always.
+	Since []int
+	// Required is how many values every text has. The others may lack: they were added later.
+	Required int
+	// FreeText means that the last value may contain the separator. Such a layout never grows: a new
+	// value gets a field of its own.
+	FreeText bool
 }
 
-// The layouts. A value that is added stands before the last one only where the last may contain
-// "|".
+// The layouts. defineLayout explains what may stand behind a name. tests/versions has a copy of
+// them for each layout of the store, and fails when one changes.
 var (
 	// RoomSettings is what never changes in a room, as far as scripts read it. Booleans are 0 and 1;
 	// match, idle, age and keep are milliseconds. feeds is who waits for the end of the room: ""
@@ -44,7 +54,7 @@ var (
 	RoomEnd = defineLayout("room_end", "ended", "game", "feeds", "status", "reason", "settled_by", "started", "decimals",
 		"placements")
 	// RoomSeat is one seat. Seats sort by order.
-	RoomSeat = defineLayout("room_seat", "state", "ready", "joined", "stake", "order", "profile")
+	RoomSeat = defineLayout("room_seat", "state", "ready", "joined", "stake", "order", "profile*")
 	// RoomState is the head of a room's shared state, whose values are fields of their own: bytes is
 	// the size of all names and values; logged counts the bytes of its events until the list of events
 	// is cut.
@@ -56,6 +66,10 @@ var (
 	// the time (ms) until which the others wait, "" while connected; leases are the ids of the leases
 	// of package presence on which the player has sockets, each with a comma behind it.
 	RoomPresence = defineLayout("room_presence", "order", "until", "leases")
+	// RoomWindow is the time in which the players of a room with consensus may report: window_ends is
+	// ms; absent has ";<user>:<until>;" of each player who had no connection when it began, with until
+	// as RoomPresence has it, or "late" for who came when the window was over.
+	RoomWindow = defineLayout("room_window", "window_ends", "absent")
 	// TourSettings is what never changes in a tournament, as far as scripts read it. Amounts are minor
 	// units; registers, checks_in, starts and ends are ms since 1970, of which checks_in and ends may
 	// be empty; added is the added prize; no_check_in is "refund" or "forfeit".
@@ -69,7 +83,7 @@ var (
 		"round", "open", "cursor", "roll", "funded")
 	// TourEntrant is a player in a tournament: joined and checked are ms, checked empty before the
 	// check-in; stake is the fee in minor units, 0 once it went back.
-	TourEntrant = defineLayout("tour_entrant", "state", "joined", "checked", "stake", "profile")
+	TourEntrant = defineLayout("tour_entrant", "state", "joined", "checked", "stake", "profile*")
 	// TourMatch is a match: deadline is ms, empty once it is decided; room, winner and reason may be
 	// empty; players are "<user>:<seed>" with a comma between them.
 	TourMatch = defineLayout("tour_match", "deadline", "state", "attempt", "room", "winner", "reason", "players")
@@ -82,17 +96,60 @@ var (
 	// last hours with a change.
 	WalletLimits = defineLayout("wallet_limits", "stake", "stake_next", "stake_from", "rooms", "rooms_next", "rooms_from",
 		"loss", "loss_next", "loss_from", "open", "hours")
+
+	// RoomDocument is what never changes in a room and only nodes read, with a tab between the values,
+	// which JSON does not contain.
+	RoomDocument = defineLayout("room_document", "settlement", "rakeBps", "payout", "tie", "metadata", "entryToken",
+		"creatorProfile")
+	// BoardSeason is a season of a leaderboard, which only nodes read: opens and closes are ms since
+	// 1970, closes "" for never; grace and review are ms.
+	BoardSeason = defineLayout("board_season", "opens", "closes", "grace", "definition", "buckets", "sealed", "funded",
+		"review", "outcome")
 )
 
 var layouts = map[string]Layout{}
 
-// defineLayout returns a layout. "?" behind the last name means that the value may lack.
+// Layouts returns every layout by its name.
+func Layouts() map[string]Layout { return layouts }
+
+// defineLayout returns a layout. Behind a name, "@4" means that the value is written since layout 4
+// of the store, and "?" that texts of older builds lack it though their store has the same layout.
+// "*" behind the last name means free text.
 func defineLayout(name string, names ...string) Layout {
-	l := Layout{Name: name, Names: names}
-	last := &l.Names[len(names)-1]
-	*last, l.LastMayLack = strings.CutSuffix(*last, "?")
+	l := Layout{Name: name, Names: names, Since: make([]int, len(names)), Required: len(names)}
+	for i := range l.Names {
+		var later, old bool
+		l.Names[i], l.FreeText = strings.CutSuffix(l.Names[i], "*")
+		l.Names[i], old = strings.CutSuffix(l.Names[i], "?")
+		if before, number, found := strings.Cut(l.Names[i], "@"); found {
+			later = true
+			since, err := strconv.Atoi(number)
+			if err != nil {
+				panic("scripts: " + name + ": " + l.Names[i] + " has no number of a layout")
+			}
+			l.Names[i], l.Since[i] = before, since
+		}
+		switch {
+		case (old || later) && l.Required > i:
+			l.Required = i
+		case !old && !later && l.Required < i, i > 0 && l.Since[i] < l.Since[i-1]:
+			panic("scripts: " + name + ": " + l.Names[i] + " stands behind a newer value")
+		}
+		if l.FreeText && (i != len(names)-1 || l.Required != len(names)) {
+			panic("scripts: " + name + " has a free text and cannot grow")
+		}
+	}
 	layouts[name] = l
 	return l
+}
+
+// Written returns how many of the values are written while the store has a layout.
+func (l Layout) Written(storeLayout int) int {
+	n := len(l.Since)
+	for n > 0 && l.Since[n-1] > storeLayout {
+		n--
+	}
+	return n
 }
 
 // pattern returns the Lua pattern, quoted, that captures the wanted values.
@@ -107,13 +164,10 @@ func (l Layout) pattern(wanted []string) (string, error) {
 		if i > 0 {
 			b.WriteByte('|')
 		}
-		value := "[^|]*"
-		if i == len(l.Names)-1 {
-			value = ".*"
-			if l.LastMayLack {
-				b.WriteByte('?') // behind the "|"
-			}
+		if i >= l.Required {
+			b.WriteByte('?') // behind the "|"
 		}
+		value := l.valuePattern(i)
 		if name == wanted[found] {
 			value = "(" + value + ")"
 			found++
@@ -127,15 +181,23 @@ func (l Layout) pattern(wanted []string) (string, error) {
 	return b.String(), nil
 }
 
+// valuePattern returns the Lua pattern of a value.
+func (l Layout) valuePattern(i int) string {
+	if l.FreeText && i == len(l.Names)-1 {
+		return ".*"
+	}
+	return "[^|]*"
+}
+
 var layoutCall = regexp.MustCompile(
 	`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
 )
 
-// ExpandLayouts returns a source with Lua in the place of the calls of layouts. It returns an error
-// for a call that no layout fits.
-func ExpandLayouts(source string) (expanded string, err error) {
+// ExpandLayouts returns a source with Lua in the place of the calls of layouts, as it is for a
+// store that has a layout. It returns an error for a call that no layout fits.
+func ExpandLayouts(source string, storeLayout int) (expanded string, err error) {
 	expanded = layoutCall.ReplaceAllStringFunc(source, func(call string) string {
-		lua, callErr := expandCall(layoutCall.FindStringSubmatch(call))
+		lua, callErr := expandCall(layoutCall.FindStringSubmatch(call), storeLayout)
 		if callErr != nil && err == nil {
 			err = fmt.Errorf("%s: %w", call, callErr)
 		}
@@ -144,7 +206,20 @@ func ExpandLayouts(source string) (expanded string, err error) {
 	return expanded, err
 }
 
-func expandCall(m []string) (string, error) {
+// packedSince returns the layouts of the store at which a source packs more values, in their order.
+func packedSince(source string) (numbers []int) {
+	for _, m := range layoutCall.FindAllStringSubmatch(source, -1) {
+		for _, since := range layouts[m[3]].Since {
+			if since != 0 && !slices.Contains(numbers, since) {
+				numbers = append(numbers, since)
+			}
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+func expandCall(m []string, storeLayout int) (string, error) {
 	layout, ok := layouts[m[1]+m[3]+m[4]]
 	if !ok {
 		return "", fmt.Errorf("there is no layout %s", m[1]+m[3]+m[4])
@@ -153,16 +228,13 @@ func expandCall(m []string) (string, error) {
 	case m[1] != "":
 		return layout.pattern(strings.Fields(m[2]))
 	case m[3] != "":
-		return strings.Join(layout.Names, " .. '|' .. "), nil
+		return strings.Join(layout.Names[:layout.Written(storeLayout)], " .. '|' .. "), nil
 	}
 	i := slices.Index(layout.Names, m[5])
-	if i < 0 || layout.LastMayLack && i == len(layout.Names)-1 {
+	if i < 0 || i >= layout.Required {
 		return "", fmt.Errorf("the layout %s has no %s that every text has", layout.Name, m[5])
 	}
-	value := "[^|]*"
-	if i == len(layout.Names)-1 {
-		value = ".*"
-	}
+	value := layout.valuePattern(i)
 	// The parentheses drop the second result of gsub.
 	if i == 0 {
 		return fmt.Sprintf("(string.gsub(%s, '^%s', %s))", m[6], value, m[7]), nil

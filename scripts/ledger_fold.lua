@@ -6,6 +6,8 @@
 --           that was folded before  3 the ledger's base, with which the entries were read
 --           4 number of the last entry that is in the sums  5 last_text: that entry
 --           then pairs of a total and by how much it changes
+-- LEDGER    never: it reads the entries
+-- CONFIRM   no: the entries can be added up again
 -- RETURNS   ok stale
 -- INVARIANT wallets, escrow, house and prizes are the sums of the entries 1 to folded; a leader
 --           that was followed by another one changes nothing

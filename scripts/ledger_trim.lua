@@ -5,6 +5,7 @@
 -- ARGV      1 fence of the leader ('' outside of the leader's work)  2 the ledger's base before
 --           3 how many entries  4 last one of them  5 sum of the segment before ('' for the first)
 --           6 sum of the segment
+-- LEDGER    never: it removes the entries that the archive has
 -- RETURNS   ok stale
 -- INVARIANT the ledger starts with the entry that follows the segment of that sum; a leader that
 --           was followed by another one changes nothing

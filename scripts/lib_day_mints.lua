@@ -1,7 +1,7 @@
--- lib_day_mints: what the game's server keys mint in a day.
+-- lib_day_mints: what the game's server keys, or its sign-up grants, mint in a day.
 -- INCLUDES  clock amounts
--- count_day_mints returns what the field of a token in the mints by server keys is once they mint
--- units more, or nil when they would mint more than the limit in a day. It writes nothing.
+-- count_day_mints returns what the field of a token in the mints of one of them is once it mints
+-- units more, or nil when it would mint more than the limit in a day. It writes nothing.
 local function count_day_mints(mints_key, token, units, limit)
   local now = read_clock()
   local day = string.format('%d', math.floor(now / 86400000))

@@ -259,7 +259,7 @@ func TestALooserLimitCountsADayLater(t *testing.T) {
 // limit reads a value of a player's limits.
 func (f *fixture) limit(user int64, name string) string {
 	f.t.Helper()
-	layout := redisdb.PackedLayout{Name: "limits", Separator: '|', Names: scripts.WalletLimits.Names}
+	layout := redisdb.PackedLayout{Name: "limits", Separator: '|', Layout: scripts.WalletLimits}
 	record := layout.Split(f.field(keys.Wallet(f.id, user), keys.WalletLimitsField("GOLD")))
 	if record.Err() != nil {
 		f.t.Fatalf("%v", record.Err())

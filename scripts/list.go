@@ -6,6 +6,7 @@ var (
 	GamePatch         = mustLoad("game_patch")
 	GameUpdateKeys    = mustLoad("game_update_keys")
 	GameClaimAudience = mustLoad("game_claim_audience")
+	GameCountPlayer   = mustLoad("game_count_player")
 
 	UserCreate       = mustLoad("user_create")
 	UserLinkIdentity = mustLoad("user_link_identity")
@@ -33,11 +34,18 @@ var (
 	HistoryStop    = mustLoad("history_stop")
 	HistoryAccept  = mustLoad("history_accept")
 
+	LayoutRaise = mustLoad("layout_raise")
+
 	RateLimitTake     = mustLoad("rate_limit_take")
 	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")
 	WorkName          = mustLoad("work_name")
 	ProbeWrite        = mustLoad("probe_write")
+
+	MigrationLease  = mustLoad("migration_lease")
+	MigrationWrite  = mustLoad("migration_write")
+	MigrationRemove = mustLoad("migration_remove")
+	MigrationClose  = mustLoad("migration_close")
 
 	IdempotencyBegin   = mustLoad("idempotency_begin")
 	IdempotencyFinish  = mustLoad("idempotency_finish")
@@ -61,6 +69,8 @@ var (
 
 	AssetCreate   = mustLoad("asset_create")
 	AssetPatch    = mustLoad("asset_patch")
+	AssetPromise  = mustLoad("asset_promise")
+	AssetRemove   = mustLoad("asset_remove")
 	AssetPurchase = mustLoad("asset_purchase")
 
 	RoomCreate   = mustLoad("room_create")
@@ -81,6 +91,8 @@ var (
 	RoomCloseMatch = mustLoad("room_close_match")
 	OutboxClose    = mustLoad("outbox_close")
 
+	RoomWindowClose = mustLoad("room_window_close")
+
 	RoomStateSet  = mustLoad("room_state_set")
 	RoomTurnSet   = mustLoad("room_turn_set")
 	RoomTurnSkip  = mustLoad("room_turn_skip")
@@ -89,14 +101,18 @@ var (
 	PresenceEnd   = mustLoad("presence_end")
 	PresenceSet   = mustLoad("presence_set")
 
-	BoardDefine = mustLoad("board_define")
-	BoardEnter  = mustLoad("board_enter")
-	BoardSubmit = mustLoad("board_submit")
-	BoardHide   = mustLoad("board_hide")
-	BoardRemove = mustLoad("board_remove")
-	BoardSeal   = mustLoad("board_seal")
+	BoardDefine    = mustLoad("board_define")
+	BoardList      = mustLoad("board_list")
+	BoardSchedule  = mustLoad("board_schedule")
+	BoardEnter     = mustLoad("board_enter")
+	BoardPlayStart = mustLoad("board_play_start")
+	BoardSubmit    = mustLoad("board_submit")
+	BoardHide      = mustLoad("board_hide")
+	BoardRemove    = mustLoad("board_remove")
+	BoardSeal      = mustLoad("board_seal")
 
 	TourCreate  = mustLoad("tour_create")
+	TourRemove  = mustLoad("tour_remove")
 	TourOpen    = mustLoad("tour_open")
 	TourJoin    = mustLoad("tour_join")
 	TourLeave   = mustLoad("tour_leave")
@@ -104,6 +120,7 @@ var (
 	TourStart   = mustLoad("tour_start")
 	TourPair    = mustLoad("tour_pair")
 	TourReport  = mustLoad("tour_report")
+	TourRefund  = mustLoad("tour_refund")
 	TourAdvance = mustLoad("tour_advance")
 	TourSettle  = mustLoad("tour_settle")
 	TourCancel  = mustLoad("tour_cancel")

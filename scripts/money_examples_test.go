@@ -49,6 +49,18 @@ var moneyExamples = []example{
 		f.setBalance(7, "0", fmt.Sprint(1<<53-250))
 		return f.newCall(scripts.WalletGrant, nil)
 	}},
+	{scripts.WalletGrant, "up to what grants may mint in a day", "ok", func(f *fixture) call {
+		f.newCall(scripts.WalletGrant, values{"units": 999_999_999_999_999, "limit": 1<<53 - 1}).want(scripts.OK)
+		return f.newCall(scripts.WalletGrant, values{"user": 8, "units": 1<<53 - 1 - 999_999_999_999_999, "limit": 1<<53 - 1})
+	}},
+	{scripts.WalletGrant, "a unit more", "limit_reached", func(f *fixture) call {
+		f.newCall(scripts.WalletGrant, values{"units": 999_999_999_999_999, "limit": 1<<53 - 1}).want(scripts.OK)
+		return f.newCall(scripts.WalletGrant, values{"user": 8, "units": 1<<53 - 999_999_999_999_999, "limit": 1<<53 - 1})
+	}},
+	{scripts.WalletGrant, "on the day after", "ok", func(f *fixture) call {
+		f.set(keys.GrantMints(f.id), "GOLD", "1|250")
+		return f.newCall(scripts.WalletGrant, values{"limit": 250})
+	}},
 	{scripts.LedgerFold, "all there is", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
 		return f.newFold(1, 10)
@@ -157,12 +169,40 @@ var moneyExamples = []example{
 	}},
 
 	{scripts.AssetCreate, "new", "ok", func(f *fixture) call { return f.newAssetCall(nil) }},
+	{scripts.AssetCreate, "one too many", "limit_reached", func(f *fixture) call {
+		f.newAssetCall(values{"most": 1}).want(scripts.OK)
+		return f.newAssetCall(values{"most": 1, "asset_id": 6})
+	}},
 	{scripts.AssetPatch, "a price and a name", "ok", func(f *fixture) call {
 		f.newAssetCall(nil).want(scripts.OK)
 		return f.newAssetPatch(values{"price": 11}, keys.AssetNameField, "Sword")
 	}},
 	{scripts.AssetPatch, "no asset", "asset_not_found", func(f *fixture) call {
 		return f.newAssetPatch(values{"price": 11})
+	}},
+	{scripts.AssetPromise, "without a stock", "ok", func(f *fixture) call {
+		f.newAssetCall(values{"stock": ""}).want(scripts.OK)
+		return f.newCall(scripts.AssetPromise, values{"asset_id": 5})
+	}},
+	{scripts.AssetPromise, "no asset", "asset_not_found", func(f *fixture) call {
+		return f.newCall(scripts.AssetPromise, values{"asset_id": 5})
+	}},
+	{scripts.AssetRemove, "never sold", "ok", func(f *fixture) call {
+		f.newAssetCall(values{"asset_id": 6}).want(scripts.OK)
+		f.newAssetCall(nil).want(scripts.OK)
+		return f.newCall(scripts.AssetRemove, values{"asset_id": 5})
+	}},
+	{scripts.AssetRemove, "promised", "forbidden", func(f *fixture) call {
+		f.newAssetCall(values{"stock": ""}).want(scripts.OK)
+		f.newCall(scripts.AssetPromise, values{"asset_id": 5}).want(scripts.OK)
+		return f.newCall(scripts.AssetRemove, values{"asset_id": 5})
+	}},
+	{scripts.AssetRemove, "sold", "forbidden", func(f *fixture) call {
+		f.newPurchase(nil, nil).want(scripts.OK)
+		return f.newCall(scripts.AssetRemove, values{"asset_id": 5})
+	}},
+	{scripts.AssetRemove, "no asset", "asset_not_found", func(f *fixture) call {
+		return f.newCall(scripts.AssetRemove, values{"asset_id": 5})
 	}},
 	{scripts.AssetPurchase, "the last three", "ok", func(f *fixture) call { return f.newPurchase(nil, nil) }},
 	{scripts.AssetPurchase, "free of charge", "ok", func(f *fixture) call {

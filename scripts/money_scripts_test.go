@@ -165,7 +165,7 @@ func TestAPurchaseKeepsStockLimitAndPrice(t *testing.T) {
 	})
 }
 
-var assetLive = redisdb.PackedLayout{Name: "an asset", Separator: '|', Names: scripts.AssetLive.Names}
+var assetLive = redisdb.PackedLayout{Name: "an asset", Separator: '|', Layout: scripts.AssetLive}
 
 // wantSale compares what a purchase by a player with 1000 units left.
 func (f *fixture) wantSale(name string, asset values, purchase call, owned int, sold bool) {

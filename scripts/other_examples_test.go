@@ -220,6 +220,9 @@ var otherExamples = []example{
 		f.newTake(5).want(scripts.OK)
 		return f.newTake(1)
 	}},
+	{scripts.RateLimitTake, "by another clock", "stale", func(f *fixture) call {
+		return f.newTake(1).with(values{"node_ms": time.Now().Add(time.Hour).UnixMilli()})
+	}},
 
 	{scripts.LockAcquire, "that is free", "ok", func(f *fixture) call {
 		return f.newCall(scripts.LockAcquire, values{"lock": fmt.Sprint("free", f.id), "value": "a", "lease_ms": 60_000})
@@ -229,12 +232,75 @@ var otherExamples = []example{
 		c.want(scripts.OK)
 		return c.with(values{"value": "b"})
 	}},
+	{scripts.MigrationLease, "that nobody has", "ok", func(f *fixture) call { return f.newLease() }},
+	{scripts.MigrationLease, "that is made longer", "ok", func(f *fixture) call {
+		c := f.newLease()
+		c.want(scripts.OK)
+		return c.with(values{"is_held": "1"})
+	}},
+	{scripts.MigrationLease, "that is given up", "ok", func(f *fixture) call {
+		c := f.newLease()
+		c.want(scripts.OK)
+		return c.with(values{"lease_ms": 0})
+	}},
+	{scripts.MigrationLease, "that another has", "stale", func(f *fixture) call {
+		c := f.newLease()
+		c.want(scripts.OK)
+		return c.with(values{"value": "b"})
+	}},
+	{scripts.MigrationLease, "that is over and is made longer", "stale", func(f *fixture) call {
+		return f.newLease().with(values{"is_held": "1"})
+	}},
+	{scripts.MigrationWrite, "a text", "ok", func(f *fixture) call { return f.newMigrationWrite("string", 0, "text") }},
+	{scripts.MigrationWrite, "a hash", "ok", func(f *fixture) call {
+		return f.newMigrationWrite("hash", 0, "field", "1")
+	}},
+	{scripts.MigrationWrite, "a member, in place of a set", "ok", func(f *fixture) call {
+		f.add(keys.Friends(f.id), "7")
+		return f.newMigrationWrite("zset", 0, "8", "8")
+	}},
+	{scripts.MigrationWrite, "items of a list, of which one is there", "ok", func(f *fixture) call {
+		f.newMigrationWrite("list", 0, "a", "b").want(scripts.OK)
+		return f.newMigrationWrite("list", 1, "b", "c")
+	}},
+	{scripts.MigrationWrite, "items of a list that lacks those before", "stale", func(f *fixture) call {
+		f.newMigrationWrite("list", 0, "a", "b").want(scripts.OK)
+		return f.newMigrationWrite("list", 3, "d")
+	}},
+	{scripts.MigrationWrite, "after the deadline", "stale", func(f *fixture) call {
+		return f.newMigrationWrite("string", 0, "text").with(values{"deadline_ms": 1})
+	}},
+	{scripts.MigrationRemove, "a set", "ok", func(f *fixture) call {
+		f.add(keys.Friends(f.id), "7")
+		return f.newCall(scripts.MigrationRemove, values{"deadline_ms": farFuture, "kind": "set"})
+	}},
+	{scripts.MigrationRemove, "members", "ok", func(f *fixture) call {
+		f.newMigrationWrite("zset", 0, "7", "7", "8", "8").want(scripts.OK)
+		return f.newCall(scripts.MigrationRemove, values{"deadline_ms": farFuture, "kind": "zset"}, "7")
+	}},
+	{scripts.MigrationRemove, "what has another type", "ok", func(f *fixture) call {
+		f.newMigrationWrite("zset", 0, "7", "7").want(scripts.OK)
+		return f.newCall(scripts.MigrationRemove, values{"deadline_ms": farFuture, "kind": "set"})
+	}},
+	{scripts.MigrationRemove, "after the deadline", "stale", func(f *fixture) call {
+		f.add(keys.Friends(f.id), "7")
+		return f.newCall(scripts.MigrationRemove, values{"deadline_ms": 1, "kind": "set"})
+	}},
+	{scripts.MigrationClose, "a ledger without entries", "ok", func(f *fixture) call {
+		return f.newCall(scripts.MigrationClose, values{"deadline_ms": farFuture, "number": 0})
+	}},
+	{scripts.MigrationClose, "a ledger with other entries", "stale", func(f *fixture) call {
+		return f.newCall(scripts.MigrationClose, values{"deadline_ms": farFuture, "number": 1})
+	}},
+	{scripts.MigrationClose, "after the deadline", "stale", func(f *fixture) call {
+		return f.newCall(scripts.MigrationClose, values{"deadline_ms": 1, "number": 0})
+	}},
 	{scripts.HistoryRead, "", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
 		return f.newCall(scripts.HistoryRead, values{"number": 1})
 	}},
 	{scripts.HistoryAdvance, "", "ok", func(f *fixture) call {
-		return f.newCall(scripts.HistoryAdvance, values{"known_epoch": 1, "at_ms": 5}, 7, 10, 8)
+		return f.newCall(scripts.HistoryAdvance, values{"known_epoch": 1, "at_ms": 5, "node": "a"}, 7, 10, 8, 2)
 	}},
 	{scripts.HistoryStop, "a wrong store", "ok", func(f *fixture) call {
 		return f.newStop(1)
@@ -249,6 +315,21 @@ var otherExamples = []example{
 		f.newStop(1).want(scripts.OK)
 		return f.newAccept(0)
 	}},
+	{scripts.LayoutRaise, "of a store with the nodes that were looked at", "ok", func(f *fixture) call {
+		return f.newRaise("a", "b")
+	}},
+	{scripts.LayoutRaise, "with a node that was not looked at", "stale", func(f *fixture) call {
+		return f.newRaise("a")
+	}},
+	{scripts.LayoutRaise, "with a node in the place of another", "stale", func(f *fixture) call {
+		return f.newRaise("a", "c")
+	}},
+	{scripts.LayoutRaise, "of a store that has a third layout", "stale", func(f *fixture) call {
+		return f.newRaise("a", "b").with(values{"from_layout": 5, "to_layout": 6})
+	}},
+	{scripts.LayoutRaise, "downwards", "stale", func(f *fixture) call {
+		return f.newRaise("a", "b").with(values{"to_layout": 2})
+	}},
 	{scripts.ProbeWrite, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.ProbeWrite, values{"ttl_ms": 60_000})
 	}},
@@ -259,7 +340,24 @@ var otherExamples = []example{
 		})
 	}},
 
+	{scripts.GameCountPlayer, "the last of a day", "ok", func(f *fixture) call {
+		f.newCall(scripts.GameCountPlayer, values{"most": 2}).want(scripts.OK)
+		return f.newCall(scripts.GameCountPlayer, values{"most": 2})
+	}},
+	{scripts.GameCountPlayer, "one too many", "limit_reached", func(f *fixture) call {
+		f.newCall(scripts.GameCountPlayer, values{"most": 1}).want(scripts.OK)
+		return f.newCall(scripts.GameCountPlayer, values{"most": 1})
+	}},
+	{scripts.GameCountPlayer, "on the day after", "ok", func(f *fixture) call {
+		if err := f.db.Client.Set(f.t.Context(), keys.NewPlayers(f.id), "1|1000", 0).Err(); err != nil {
+			f.t.Fatalf("%v", err)
+		}
+		return f.newCall(scripts.GameCountPlayer, nil)
+	}},
 	{scripts.TrailAppend, "a record", "ok", func(f *fixture) call { return f.newAct() }},
+	{scripts.TrailAppend, "a record of a game's server", "ok", func(f *fixture) call {
+		return f.newAct().with(values{"game_of_the_server": f.id})
+	}},
 	{scripts.TrailAppend, "a record too many", "ok", func(f *fixture) call {
 		f.newAct().want(scripts.OK)
 		return f.newAct()
@@ -387,7 +485,9 @@ func (f *fixture) newTake(permits int) call {
 
 // newAct returns a call that appends a record to a trail of one.
 func (f *fixture) newAct() call {
-	return f.newCall(scripts.TrailAppend, values{"act": "{}", "most_records": 1, "mark_ms": 60_000})
+	return f.newCall(scripts.TrailAppend, values{
+		"act": "{}", "most_records": 1, "mark_ms": 60_000, "game_of_the_server": "",
+	})
 }
 
 // newFence returns a call for a fencing token of a lock that has the value "mine".
@@ -413,8 +513,47 @@ func (f *fixture) newAccept(epoch int) call {
 	})
 }
 
+// newRaise returns the rise of the layout of a store with the nodes a and b, by an operator who has
+// looked at some.
+func (f *fixture) newRaise(seen ...string) call {
+	c := f.newCall(scripts.LayoutRaise, values{"from_layout": 3, "to_layout": 4})
+	for _, id := range seen {
+		c.rest = append(c.rest, id)
+	}
+	meta, nodes := c.keyOf("meta"), c.keyOf("nodes")
+	f.db.Client.HSet(f.t.Context(), meta, keys.MetaLayoutField, 3)
+	f.db.Client.HSet(f.t.Context(), nodes, "a", "{}", "b", "{}")
+	return c
+}
+
 // newStop returns the stop of a node that read an epoch in the store.
 func (f *fixture) newStop(epoch int) call {
-	given := values{"seen_epoch": epoch, "stop": "{}", "missing_epoch": 2, "at_ms": 5}
-	return f.newCall(scripts.HistoryStop, given, 7, 10, 8)
+	given := values{"seen_epoch": epoch, "stop": "{}", "missing_epoch": 2, "at_ms": 5, "node": "a"}
+	return f.newCall(scripts.HistoryStop, given, 7, 10, 8, "")
+}
+
+// farFuture is a time in ms that no clock of a test reaches.
+const farFuture = 9_000_000_000_000
+
+// newLease returns a migration that takes its lease.
+func (f *fixture) newLease() call {
+	return f.newCall(scripts.MigrationLease, values{
+		"lock": fmt.Sprint("m", f.id), "value": "a", "lease_ms": 60_000, "is_held": "",
+	})
+}
+
+// newMigrationWrite returns a write of values into the fixture's index of friends.
+func (f *fixture) newMigrationWrite(kind string, before int, list ...any) call {
+	f.t.Helper()
+	return f.newCall(scripts.MigrationWrite, values{
+		"deadline_ms": farFuture, "kind": kind, "expires_ms": "", "before": before,
+	}, list...)
+}
+
+// add adds a member to a set.
+func (f *fixture) add(key, member string) {
+	f.t.Helper()
+	if err := f.db.Client.SAdd(f.t.Context(), key, member).Err(); err != nil {
+		f.t.Fatalf("add to %s: %v", key, err)
+	}
 }

@@ -2,6 +2,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 lease
 -- ARGV      1 ended_ms: for how long that is remembered
+-- CONFIRM   no: a lease ends by itself
 -- RETURNS   ok
 -- The ids of the rooms follow in which the lease has players.
 local lease_key = KEYS[1]

@@ -6,10 +6,12 @@
 -- ARGV      1 publish  2 nonce  3 id of the lease  4 number of the call  5 room id  6 grace_ms
 --           7 of_ended: 1 for a lease that has ended  8 here: ids of users with a socket  9 gone:
 --           ids of users without one any more, or * for all others
+-- CONFIRM   no: nodes repeat which players are here
 -- RETURNS   ok stale
 -- INVARIANT a player with a seat is connected while a lease is in the player's record; each change
 --           of that is one event, as long as the room has not ended; a lease that has ended, and a
---           call older than the last one, change nothing; live has the position of the last event
+--           call older than the last one, change nothing; live has the position of the last event;
+--           who comes when a window for reports is over was not there in the window
 -- The ids of the users here who have a seat follow ok.
 local room_key, events_key, lease_key = KEYS[1], KEYS[2], KEYS[3]
 local publish, nonce, lease, number, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -18,7 +20,7 @@ local grace_ms, of_ended, here, gone = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local known = redis.call('HMGET', lease_key, 'ended', 'call', room_id)
 local has_ended, last_number, has_room = known[1] or '0', known[2] or '0', known[3]
 if has_ended ~= of_ended or of_ended == '0' and tonumber(number) < tonumber(last_number) then return {'stale'} end
-local live = redis.call('HGET', room_key, 'live')
+local live, window = unpack(redis.call('HMGET', room_key, 'live', 'window'))
 local status, version, seq, _, pot, active, reserved, ready, host, changed = string.match(live or '',
   PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
 if not status or status == 'FINISHED' or status == 'CANCELLED' then
@@ -37,6 +39,10 @@ end
 
 local own = lease .. ',' -- the ids of leases are equally long
 local reply, is_here, left, events, writes, drops = {'ok'}, {}, {}, {}, {}, {}
+local now_ms, now = read_clock()
+local window_ends, absent
+if window then window_ends, absent = string.match(window, PATTERN(room_window: window_ends absent)) end
+local is_window_over = window and status == 'STARTED' and now_ms >= tonumber(window_ends)
 local stays, is_new = false, false -- whether the lease has a player here, and one that it had not
 
 for user in string.gmatch(here, '%d+') do
@@ -47,7 +53,14 @@ for user in string.gmatch(here, '%d+') do
     reply[#reply + 1], stays = user, true
     if not has_own then leases, is_new = leases .. own, true end
     local is_told = told == order and until_ms == ''
-    if not is_told then events[#events + 1] = {'room.connected', user} end
+    if not is_told then
+      events[#events + 1] = {'room.connected', user}
+      local absence = told == order and until_ms or ''
+      if is_window_over and string.find(absent, ';' .. user .. ':' .. absence .. ';', 1, true) then
+        absent = absent .. ';' .. user .. ':late;'
+        writes[#writes + 1], writes[#writes + 2] = 'window', PACK(room_window)
+      end
+    end
     if not is_told or not has_own then
       writes[#writes + 1], writes[#writes + 2] = 'p' .. user, order .. '||' .. leases
     end
@@ -64,7 +77,6 @@ if gone == '*' then
 else
   for user in string.gmatch(gone, '%d+') do left[#left + 1] = user end
 end
-local now_ms, now = read_clock()
 local grace_until = string.format('%d', now_ms + grace_ms)
 for _, user in ipairs(left) do
   local order, told, until_ms, leases = read_presence(room_key, user)

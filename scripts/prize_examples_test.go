@@ -39,9 +39,13 @@ func (f *fixture) fillHouse(units any) {
 	}
 }
 
-// fund sets 1000 units aside that are minted.
+// fund sets 1000 units aside that are minted. A tournament has no budget.
 func (f *fixture) fund(given values) call {
-	return f.newCall(scripts.PrizeFund, values{"units": 1000}).with(given)
+	c := f.newCall(scripts.PrizeFund, values{"units": 1000}).with(given)
+	if strings.HasPrefix(c.text("source"), "tour:") {
+		return c.with(values{"board": "", "funded_at": 0, "until": ""})
+	}
+	return c
 }
 
 // planned returns the call that plans lines of the fixture's source, all at once.
@@ -116,6 +120,26 @@ var prizeExamples = []example{
 	{scripts.PrizeFund, "funded already", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
 		return f.fund(values{"units": 5})
+	}},
+	{scripts.PrizeFund, "of a board whose budget is spent until a time", "stale", func(f *fixture) call {
+		f.fund(nil).want(scripts.OK)
+		return f.fund(values{"source": "board:top:2", "funded_at": 1999})
+	}},
+	{scripts.PrizeFund, "of a board whose budget was spent until now", "ok", func(f *fixture) call {
+		f.fund(nil).want(scripts.OK)
+		return f.fund(values{"source": "board:top:2", "funded_at": 2000, "until": 3000})
+	}},
+	{scripts.PrizeFund, "of another board", "ok", func(f *fixture) call {
+		f.fund(nil).want(scripts.OK)
+		return f.fund(values{"source": "board:other:1", "board": "other"})
+	}},
+	{scripts.PrizeFund, "of a board without a schedule", "ok", func(f *fixture) call {
+		f.fund(values{"until": ""}).want(scripts.OK)
+		return f.fund(values{"source": "board:top:2", "until": ""})
+	}},
+	{scripts.PrizeFund, "of a tournament, which has no budget", "ok", func(f *fixture) call {
+		f.fund(nil).want(scripts.OK)
+		return f.fund(values{"source": "tour:2"})
 	}},
 	{scripts.PrizeFund, "voided before", "ok", func(f *fixture) call {
 		f.newCall(scripts.PrizeVoid, nil).want(scripts.OK)

@@ -1,11 +1,12 @@
 -- prize_pay: pays the next lines of a plan, and behind the last one returns what is left of the
 -- pool to where it came from, or changes nothing.
--- INCLUDES  clock amounts balance
+-- INCLUDES  clock amounts balance count_stake
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
 --           the house; where the line has an asset also inventory and asset
 -- ARGV      1 publish command  2 nonce  3 source  4 next: lines that are paid  5 count: how many
 --           lines follow  6 lines: these, with commas between them
+-- LEDGER    if units move
 -- RETURNS   ok stale
 -- INVARIANT a line is paid once, in its order; the account of a source that is PAID is empty
 -- Stale means that others have paid meanwhile, or that the lines are not those of the plan.
@@ -15,7 +16,9 @@ local publish, nonce, source, next_line, wanted = ARGV[1], ARGV[2], ARGV[3], ton
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'lines', 'pool', 'paid', 'token', 'decimals', 'from',
   'funded')
 local state, cursor, pool, paid, token, decimals = stored[1], stored[2], stored[4], stored[5], stored[6], stored[7]
-if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then return 'ok' end
+if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then
+  return {'ok', nonce}
+end
 if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
 -- The keys are those of the lines that the caller has read.
 local lines = wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], string.format('%d', next_line + wanted - 1)) or {}
@@ -27,7 +30,7 @@ local _, now = read_clock()
 local head, tail = '-' .. nonce .. '|user.prize|' .. now .. '|', '|prize|' .. source .. '|'
 local head_of_token = token and head .. token .. '|' .. decimals .. '|' -- a source of assets alone has no token
 local key, count, seqs, last_of, inventories, owned_keys = 5, 0, {}, {}, {}, {}
-local wallets, lists, codes, frees, helds, limits, numbers, entries = {}, {}, {}, {}, {}, {}, {}, {}
+local wallets, lists, codes, frees, helds, limits, numbers, entries, won_units = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local postings, of_house, sum, small = {}, '0', '0', 0
 for _, line in ipairs(lines) do
   local user, place, units, asset = string.match(line, '^(%d+):(%d+):(%d+):(.*)$')
@@ -63,6 +66,7 @@ for _, line in ipairs(lines) do
     free, seq = add_amounts(free, units), string.format('%d', (seqs[user] or seq) + 2)
     of_token[user], seqs[user] = count, seq
     codes[count], frees[count], helds[count], limits[count], numbers[count] = code, free, held, limited, seq
+    won_units[count] = units
     entries[count] = seq .. start .. units .. '|' .. free .. '|' .. held .. tail .. place .. '|' .. won
     if units ~= '0' then postings[#postings + 1] = ';w' .. user .. ':' .. units end
   end
@@ -109,7 +113,10 @@ for _, pieces in ipairs(owned_keys) do redis.call('HSET', pieces[1], pieces[2], 
 for i = 1, count do
   redis.call('HSET', wallets[i], codes[i], frees[i] .. '|' .. helds[i] .. limits[i], ':seq', numbers[i])
   redis.call(publish, lists[i], entries[i])
+  -- A prize counts in the limits as the payout of a room does.
+  if limits[i] ~= '' and won_units[i] ~= '0' then count_stake(wallets[i], token, now, -won_units[i], 0) end
 end
 state = is_last and 'PAID' or state
 redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', state)
-return 'ok'
+if #postings > 0 then return 'ok' end
+return {'ok', nonce}

@@ -4,16 +4,16 @@
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 totals  3 ledger
 -- ARGV      1 nonce  2 source  3 reason, escaped
+-- LEDGER    if units move
 -- RETURNS   ok stale
 -- INVARIANT the account of a source that is VOID is empty
--- After ok follows the token. Stale means that a line is paid, or that more is in the pool than
--- what was funded.
+-- Stale means that a line is paid, or that more is in the pool than what was funded.
 local prize_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3]
 local nonce, source, reason = ARGV[1], ARGV[2], ARGV[3]
 
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'pool', 'funded', 'from', 'token')
 local pool, token = stored[3] or '0', stored[6] or ''
-if stored[1] == 'VOID' then return {'ok', token} end
+if stored[1] == 'VOID' then return {'ok', nonce} end
 if stored[1] == 'PAID' or (stored[2] or '0') ~= '0' or pool ~= (stored[4] or '0') then return 'stale' end
 local total, account, minted = 'minted:' .. token, 'h', nil
 if stored[5] == 'mint' then
@@ -27,4 +27,5 @@ if pool ~= '0' then
   if minted then redis.call('HSET', totals_key, total, minted) end
 end
 redis.call('HSET', prize_key, 'state', 'VOID', 'reason', reason)
-return {'ok', token}
+if pool ~= '0' then return 'ok' end
+return {'ok', nonce}

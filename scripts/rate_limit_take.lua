@@ -1,24 +1,35 @@
 -- rate_limit_take: charges permits that a node has used already, then takes as many as there are,
 -- up to a number, or changes nothing.
--- INCLUDES  int_to_string
+-- INCLUDES  int_to_string skewed_clock
 -- KEYS      1 rate
 -- ARGV      1 µs for one permit  2 burst  3 permits wanted, 0 to take none  4 permits used already
--- RETURNS   ok rate_limited
+--           5 node_ms: the time of the node
+-- CONFIRM   no: a permit may be given twice
+-- RETURNS   ok rate_limited stale
 -- INVARIANT in any time, no permit is taken after the burst and what grew back are taken or charged
 -- The whole state is one number, the theoretical arrival time of the generic cell rate algorithm
 -- (ITU-T I.371): when the bucket is full again. Charged permits can move it further than an empty
 -- bucket needs. Then nothing can be taken until the excess has grown back. It returns ok or
--- rate_limited, permits taken, µs until full.
+-- rate_limited, permits taken, µs until full. Stale with "clock" means that the clocks of store and
+-- node differ: a time that is written by a wrong clock would refuse requests for as long as it was
+-- ahead. Nodes that had the same wrong clock have written one: a bucket whose excess is more than
+-- four bursts, and than what grows back in a minute, counts as empty.
 local rate_key = KEYS[1]
 local interval, burst, wanted, used = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local node_ms = ARGV[5]
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-local full_at = math.max(now, tonumber(redis.call('GET', rate_key) or '0')) + interval * used
-local available = math.floor((now + interval * burst - full_at) / interval)
+if is_skewed(now / 1000, node_ms) then return {'stale', 'clock'} end
+local full_at = tonumber(redis.call('GET', rate_key) or '0')
+local empty_until = now + interval * burst
+local is_from_ahead = full_at > empty_until + math.max(4 * interval * burst, 60000000)
+if is_from_ahead then full_at = empty_until end
+full_at = math.max(now, full_at) + interval * used
+local available = math.floor((empty_until - full_at) / interval)
 local taken = math.max(0, math.min(available, wanted))
 full_at = full_at + interval * taken
-if used + taken > 0 then
+if used + taken > 0 or is_from_ahead then
   redis.call('SET', rate_key, int_to_string(full_at), 'PX', int_to_string(math.ceil((full_at - now) / 1000)))
 end
 if wanted > 0 and taken == 0 then

@@ -5,18 +5,22 @@
 --           5 name of the family  6 id of the server key that made it or ''
 -- RETURNS   ok user_not_found
 -- INVARIANT a family ends when it was idle or lived too long, whichever is first; the list of
---           families misses none
+--           families misses none; it begins after the player's sessions were ended last
 local family_key, user_key, families_key = KEYS[1], KEYS[2], KEYS[3]
 local digest, game, idle_ms, life_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local family, server_key = ARGV[5], ARGV[6]
 
-if redis.call('HEXISTS', user_key, 'game') == 0 then return {'user_not_found'} end
+local user = redis.call('HMGET', user_key, 'game', 'ended')
+local user_exists, ended_ms = user[1], tonumber(user[2] or '0')
+if not user_exists then return {'user_not_found'} end
 local now_ms, now = read_clock()
+-- Sessions that were ended by a clock that was ahead would end this one too.
+local start = ended_ms < now_ms and now or int_to_string(ended_ms + 1)
 local ends_text = int_to_string(now_ms + life_ms)
-redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', ends_text, 'start', now, 'by', server_key)
+redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', ends_text, 'start', start, 'by', server_key)
 local ttl_ms = math.min(idle_ms, life_ms)
 redis.call('PEXPIRE', family_key, int_to_string(ttl_ms))
 redis.call('ZREMRANGEBYSCORE', families_key, '-inf', now)
 redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), family)
 redis.call('PEXPIRE', families_key, int_to_string(life_ms))
-return {'ok', now}
+return {'ok', start}

@@ -10,6 +10,7 @@
 --           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
 --           operator tournament no_show  10 events_ms: how long the events outlive the room
 --           11 was_disputed: 1 when the room was read as disputed
+-- LEDGER    if a stake goes back
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started forbidden
 -- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly
@@ -33,7 +34,7 @@ local entry, token, decimals, game, visibility, keep_ms, feeds =
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
-if is_resend(marks, nonce) then return 'ok' end
+if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
@@ -63,4 +64,5 @@ if feeds ~= '' then
   add_to_outbox(KEYS[#KEYS - (receipt_key and 1 or 0)], room_key, room_id, now, game, feeds, status, reason, decimals,
     '')
 end
-return 'ok'
+if refunds ~= '' then return 'ok' end
+return {'ok', nonce}

@@ -1,19 +1,21 @@
 -- room_close_match: cancels the room of a match that has not started at its deadline, or changes
 -- nothing.
--- INCLUDES  clock event end_room seats players
+-- INCLUDES  clock skewed_clock event end_room seats players
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 cancelled  6 due  7 outbox  then player_rooms of
 --           each of the users
 -- ARGV      1 publish  2 nonce  3 game  4 room id  5 ids of the users whose keys are given
---           6 events_ms: how long the events outlive the room
+--           6 events_ms: how long the events outlive the room  7 node_ms: the time of the node
 -- RETURNS   ok stale room_not_found
 -- INVARIANT nothing ends before its time by the store's clock; a player who sits down is in a match
 --           that starts or in none: whoever is the last sits down before this script, or not at
 --           all; an index names a room exactly while it is so
 -- A room that started or ended stays as it is, and one whose deadline is still to come: ok too. The
--- last player to sit down starts the match.
+-- last player to sit down starts the match. Stale with "clock" means that the clocks of store and
+-- node differ.
 local room_key, events_key, open_key, created_key, cancelled_key, due_key, outbox_key = unpack(KEYS, 1, 7)
 local publish, nonce, caller_game, room_id, users, events_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local node_ms = ARGV[7]
 
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'deadline')
 local settings, deadline = fields[1], fields[3]
@@ -24,6 +26,7 @@ local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game or not deadline then return {'room_not_found', nonce} end
 local now_ms, now = read_clock()
+if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if status ~= 'CREATED' or now_ms < tonumber(deadline) then return 'ok' end
 local seats, keys_of = read_seats(room_key), collect_player_keys(users, 8, false)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end

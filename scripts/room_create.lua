@@ -7,15 +7,18 @@
 --           offset of the shard's ids  9 code  10 settings ('' to look up the receipt only)  11
 --           document  12 profile  13 most seats of a player, 0 for any number  14 most
 --           rooms made by a player that have not ended, likewise  15 ids of the player's rooms that
---           have ended: with "," behind each, and in front when all were looked up
+--           have ended: with "," behind each, and before them when all were looked up  16 stakes: 1
+--           when a free room feeds a leaderboard with prizes, else ''
+-- LEDGER    always
 -- RETURNS   ok replay stale idempotency_key_reused limit_reached insufficient_funds
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT the pot is the sum of the stakes; a code names one room; ids are unique over the shards
 -- Stale means that the code is taken, or that there is no receipt, or, with ids behind it, that it
 -- must be known which of these rooms have ended. The room id follows ok.
+local room_key = KEYS[1]
 local publish, nonce, fingerprint, ttl_ms, user, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local id_step, id_offset, code, settings, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local max_seats, max_rooms, ended = ARGV[13], ARGV[14], ARGV[15]
+local max_seats, max_rooms, ended, stakes = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -27,4 +30,5 @@ local now_ms, now = read_clock()
 local reply = open_room(publish, nonce, now_ms, now, 1, room_id, user, id_step, id_offset, code, settings, document,
   profile, '0', max_seats, max_rooms, ended)
 if reply and reply[1] == 'stale' then return reply end
+if stakes == '1' and not reply then redis.call('HSET', room_key, 'stakes', stakes) end
 return save_receipt(receipt_key, fingerprint, ttl_ms, reply or {'ok', nonce, room_id})

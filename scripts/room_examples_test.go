@@ -196,6 +196,16 @@ var roomExamples = []example{
 		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
 		return r.call(scripts.RoomLeave, 3, nil)
 	}},
+	{scripts.RoomLeave, "the window for reports is over", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.silence(true, "finish", "", 2, 3)
+		return r.call(scripts.RoomLeave, 3, nil)
+	}},
+	{scripts.RoomLeave, "the window for reports runs", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.silence(false, "finish", "", 2, 3)
+		return r.call(scripts.RoomLeave, 3, nil)
+	}},
 	{scripts.RoomLeave, "the others reported, and the result is not there", "stale", func(f *fixture) call {
 		r := f.openRoom(free).join(2).start()
 		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
@@ -590,6 +600,63 @@ var roomExamples = []example{
 		return r.report(2, "add", "1,0,2", 0, "")
 	}},
 
+	{scripts.RoomReport, "after the window", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.silence(true, "finish", "", 2)
+		return r.report(2, "contradict", "2,1", 1, "")
+	}},
+	{scripts.RoomReport, "whoever reported before has left", "ok", func(f *fixture) call {
+		r := f.openRoom(free).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		r.call(scripts.RoomLeave, 1, nil).with(values{"users": "1,2,3"}).want(scripts.OK)
+		return r.report(2, "add", "0,1,2", 0, "")
+	}},
+
+	{scripts.RoomWindowClose, "a silent player agrees", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:480:9;2:2:0:;", 2).with(values{"rake": 20})
+	}},
+	{scripts.RoomWindowClose, "free, a silent player agrees", "ok", func(f *fixture) call {
+		return f.openRoom(free).join(2).start().silence(true, "finish", "1:1::;2:2::;", 2)
+	}},
+	{scripts.RoomWindowClose, "of a match", "ok", func(f *fixture) call {
+		return f.openMatch(false).sit(1, 2).silence(true, "finish", "1:1::;2:2::;", 2)
+	}},
+	{scripts.RoomWindowClose, "a player was not there", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:500:;2:2:0:;")
+	}},
+	{scripts.RoomWindowClose, "silence does not agree to a draw", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "dispute", "", 2)
+	}},
+	{scripts.RoomWindowClose, "nobody who is there has reported", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "open", "", 2)
+	}},
+	{scripts.RoomWindowClose, "its time is still to come", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(false, "finish", "1:1:500:;2:2:0:;", 2)
+	}},
+	{scripts.RoomWindowClose, "closed already", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		closing := r.silence(true, "finish", "1:1:500:;2:2:0:;", 2)
+		closing.want(scripts.OK)
+		return closing
+	}},
+	{scripts.RoomWindowClose, "no window", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().call(scripts.RoomWindowClose, 0, nil)
+	}},
+	{scripts.RoomWindowClose, "for another version", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:500:;2:2:0:;", 2).with(values{"version": 1})
+	}},
+	{scripts.RoomWindowClose, "less than the pot", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:499:;2:2:0:;", 2)
+	}},
+	{scripts.RoomWindowClose, "the clocks differ", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		return r.silence(true, "finish", "1:1:500:;2:2:0:;", 2).with(values{"node_ms": 1})
+	}},
+
+	{scripts.RoomResolve, "with a result that a player did not report", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		return r.resolve("2,1", "2:1:500:;1:2:0:;").with(values{"losers": "1"})
+	}},
 	{scripts.RoomResolve, "with a result", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).start().dispute()
 		return r.resolve("2,1", "2:1:480:9;1:2:0:;").with(values{"rake": 20})
@@ -697,6 +764,11 @@ var roomExamples = []example{
 	}},
 	{scripts.RoomSweep, "no result in time", "ok", func(f *fixture) call {
 		return f.openRoom(values{"match_ms": 0}).join(2).start().call(scripts.RoomSweep, 0, values{"users": "1,2"})
+	}},
+	{scripts.RoomSweep, "a window runs", "stale", func(f *fixture) call {
+		r := f.openRoom(values{"match_ms": 0}).join(2).start()
+		r.silence(false, "finish", "", 2)
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2"})
 	}},
 	{scripts.RoomSweep, "too old", "ok", func(f *fixture) call {
 		return f.openRoom(values{"age_ms": 0}).join(2).call(scripts.RoomSweep, 0, values{"users": "1,2"})

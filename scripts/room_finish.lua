@@ -7,6 +7,7 @@
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 placements, one for
 --           each seat of a paid room  8 rake  9 version for which these were computed  10
 --           events_ms: how long the events outlive the room
+-- LEDGER    if the room did not have this result already
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed result_conflict
 --           not_started room_disputed
 -- INVARIANT payouts and rake are the pot exactly; no stake stays held; an index names a room

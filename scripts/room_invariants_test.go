@@ -15,12 +15,11 @@ import (
 
 var (
 	roomSettings = redisdb.PackedLayout{
-		Name: "the settings", Separator: '|', Names: scripts.RoomSettings.Names,
-		LastMayLack: scripts.RoomSettings.LastMayLack,
+		Name: "the settings", Separator: '|', Layout: scripts.RoomSettings,
 	}
-	roomState = redisdb.PackedLayout{Name: "the state", Separator: '|', Names: scripts.RoomState.Names}
-	roomTurn  = redisdb.PackedLayout{Name: "the turn", Separator: '|', Names: scripts.RoomTurn.Names}
-	roomSeat  = redisdb.PackedLayout{Name: "a seat", Separator: '|', Names: scripts.RoomSeat.Names}
+	roomState = redisdb.PackedLayout{Name: "the state", Separator: '|', Layout: scripts.RoomState}
+	roomTurn  = redisdb.PackedLayout{Name: "the turn", Separator: '|', Layout: scripts.RoomTurn}
+	roomSeat  = redisdb.PackedLayout{Name: "a seat", Separator: '|', Layout: scripts.RoomSeat}
 )
 
 // checkRooms compares what a shard stores about its rooms: the counts of a room with its seats, its

@@ -7,6 +7,7 @@
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 may the join
 --           start the room: 1 or 0  9 profile  10 is the user a friend of the creator: 1, 0, or ''
 --           when it was not looked up  11 most seats of a player, 0 for any number
+-- LEDGER    if the player was not seated already
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed already_started
 --           banned friends_only room_full limit_reached insufficient_funds
 --           stake_limit open_rooms_limit loss_limit self_excluded

@@ -9,6 +9,7 @@
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
 --           7 room id  8 ids of the users whose keys are given  9 target  10 ban: 1 or 0  11
 --           events_ms: how long the events outlive the room  12 has_outbox: 1 when its key is given
+-- LEDGER    if a stake goes back
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started not_participant limit_reached forbidden
 -- INVARIANT the pot is the sum of the stakes; a room has at most 256 bans; live has the position of
@@ -34,7 +35,7 @@ local entry, token, decimals, max_players, game, visibility, auto_start, min_pla
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
-if is_resend(marks, nonce) then return 'ok' end
+if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
@@ -93,4 +94,5 @@ if is_empty and feeds ~= '' then
   add_to_outbox(KEYS[#KEYS - (receipt_key and 1 or 0)], room_key, room_id, now, game, feeds, status, 'empty', decimals,
     '')
 end
-return 'ok'
+if stake ~= '0' then return 'ok' end
+return {'ok', nonce}

@@ -2,8 +2,8 @@
 -- it, and gives the player's turn to the next one; ends a room that is left to nobody, a paid one
 -- and a match that are left to one player, and one whose players who are left have all reported the
 -- same result; or changes nothing. It also forfeits the seat of a player whose turn is over.
--- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
---           players stake refund payout remove_seat start_room drop_reserved end_room
+-- INCLUDES  clock skewed_clock amounts balance count_stake receipt event marks save_change seats
+--           pass_host players stake refund payout remove_seat start_room drop_reserved end_room
 --           finish_room turn next_player
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due
@@ -14,17 +14,22 @@
 --           users whose keys are given, in the order of the placements  9 placements: what the
 --           players left over get  10 rake  11 version for which these were computed (0 when not
 --           read yet)  12 events_ms: how long the events outlive the room
---           13 deadline of the turn that is over ('' for a player who leaves)
+--           13 deadline of the turn that is over ('' for a player who leaves)  14 node_ms: the
+--           time of the node
+-- LEDGER    if a stake goes back or the pot is paid out
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
 --           room_disputed
 -- INVARIANT the pot is the sum of the stakes; payouts and rake are the pot exactly; live has the
 --           position of the last event; an index names a room exactly while it is so; no turn ends
---           before its time by the store's clock
+--           before its time by the store's clock; nobody leaves between the end of a window for
+--           reports and room_window_close
+-- Stale with "clock" means that a turn is not ended, because the clocks of store and node differ.
+-- Stale with "window" means that the window for reports is over: room_window_close comes first.
 local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key, turns_key =
   unpack(KEYS, 1, 9)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, users, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local events_ms, over = ARGV[12], ARGV[13]
+local events_ms, over, node_ms = ARGV[12], ARGV[13], ARGV[14]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -49,14 +54,17 @@ local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_s
 if not state or state == 'forfeited' then return refuse('not_participant', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 local now_ms, now = read_clock()
-local reports, turn, turn_user, deadline, seconds, timeout
+if over ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
+local reports, turn, window, turn_user, deadline, seconds, timeout
 if status == 'STARTED' then -- only then there may be any
-  reports, turn = unpack(redis.call('HMGET', room_key, 'reports', 'turn'))
+  reports, turn, window = unpack(redis.call('HMGET', room_key, 'reports', 'turn', 'window'))
 end
 if turn then
   turn_user, deadline, seconds, timeout = string.match(turn, PATTERN(room_turn: turn_user deadline seconds timeout))
 end
 if over ~= '' and (turn_user ~= user or deadline ~= over or now_ms < tonumber(over)) then return refuse('ok', nonce) end
+local window_ends = window and string.match(window, PATTERN(room_window: window_ends))
+if window_ends and now_ms >= tonumber(window_ends) then return {'stale', nonce, 'window'} end
 local paid, is_open, was_active = entry ~= '0', status == 'CREATED', state == 'active'
 local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
@@ -142,7 +150,7 @@ elseif starts then
 elseif turn_user == user then
   seq = string.format('%d', seq + 1)
   give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id,
-    next_player(seats, user), seconds, timeout, 'left')
+    next_player(seats, user), seconds * 1000, seconds, timeout, 'left')
 elseif is_open and visibility == 'public' and active + reserved + 1 == tonumber(max_players) then
   redis.call('ZADD', open_key, '0', room_id)
 end
@@ -151,4 +159,5 @@ if feeds ~= '' and (is_empty or is_won) then
   add_to_outbox(KEYS[last_key], room_key, room_id, now, game, feeds, status, is_empty and 'empty' or '', decimals,
     is_won and placements or '')
 end
-return is_open and 'ok' or {'ok', nonce}
+if paid and (is_won or is_open and stake ~= '0' or is_empty and pot ~= '0') then return 'ok' end
+return {'ok', nonce}

@@ -5,7 +5,9 @@
 --           player_rooms of each of the users
 -- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given, the host first
 --           5 step between ids  6 offset of the shard's ids  7 code  8 settings  9 document
---           10 deadline: ms until which the players may sit down  then the profile of each of them
+--           10 deadline: ms until which the players may sit down  11 stakes: 1 when its tournament
+--           has a fee or a prize, else 0  12 dispute_ms: how long a dispute may last  then the
+--           profile of each of them
 -- RETURNS   ok stale
 -- INVARIANT a match has one room; its seats are for its players alone; a code names one room; ids
 --           are unique over the shards
@@ -13,8 +15,8 @@
 -- it is.
 local room_key, events_key, code_key, next_key, due_key, all_key, created_key, free_rooms_key = unpack(KEYS, 1, 8)
 local publish, nonce, room_id, users, id_step, id_offset = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local code, settings, document, deadline = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local first_player, first_profile = 9, 11 -- in KEYS and ARGV
+local code, settings, document, deadline, stakes, dispute_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local first_player, first_profile = 9, 13 -- in KEYS and ARGV
 
 if redis.call('EXISTS', room_key) == 1 then return 'ok' end
 if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
@@ -29,7 +31,8 @@ local id = string.format('%d', redis.call('INCR', next_key) * id_step + id_offse
 emit_event(publish, events_key, seq, nonce, now, 'room.created', version .. '|' .. code .. '|' .. game .. '|' ..
   max_players .. '||0|0|' .. ARGV[first_profile])
 redis.call('HSET', room_key, 'settings', settings, 'document', document, 'code', code, 'id', id, 'created', now,
-  'live', PACK(room_live), 'deadline', deadline, 'host_profile', ARGV[first_profile])
+  'live', PACK(room_live), 'deadline', deadline, 'stakes', stakes, 'dispute_ms', dispute_ms,
+  'host_profile', ARGV[first_profile])
 local seat = 0
 for user in string.gmatch(users, '%d+') do
   redis.call('HSET', room_key, 's' .. user, 'reserved|0|' .. now .. '|0|' .. (1000 + seat) .. '|' ..

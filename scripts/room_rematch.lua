@@ -2,24 +2,27 @@
 -- seats for the others; or changes nothing.
 -- INCLUDES  clock amounts balance check_limits count_stake receipt event seats players take_stake
 --           open_room
--- KEYS      1 room  2 events  then the keys of the new room as open_room wants them, player_rooms
---           of each of the others, and the receipt of a call with a key
+-- KEYS      1 room  2 events  then the keys of the new room as open_room wants them, with the
+--           ledger of a paid one, player_rooms of each of the others, and the receipt of a call
+--           with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8
 --           step between ids  9 offset of the shard's ids  10 code  11 document of the new room  12
 --           profile  13 ids of the others  14 most seats of a player, 0 for any number  15
 --           most rooms made by a player that have not ended, likewise  16 ids of the player's rooms
---           that have ended: with "," behind each, and in front when all were looked up
+--           that have ended: with "," behind each, and before them when all were looked up  17
+--           stakes of the new room: 1 when a free one feeds a leaderboard with prizes, else ''
+-- LEDGER    if the room had no rematch
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
 --           already_started limit_reached insufficient_funds forbidden
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT a room has one rematch, that of the first caller
--- The id of the rematch follows ok.
+-- The id of the rematch follows ok when it is not the new room.
 local room_key, events_key = KEYS[1], KEYS[2]
 local first_new = 3 -- where the keys of the new room begin
 local new_room_key = KEYS[first_new]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local new_room_id, id_step, id_offset, code, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local others, max_seats, max_rooms, ended = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+local others, max_seats, max_rooms, ended, stakes = ARGV[13], ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -58,6 +61,7 @@ local reply = open_room(publish, nonce, now_ms, now, first_new, new_room_id, use
   max_seats, max_rooms, ended)
 if reply then return reply[1] == 'stale' and reply or refuse(unpack(reply)) end
 local changed = now
+if stakes == '1' then redis.call('HSET', new_room_key, 'stakes', stakes) end
 if #lists > 0 then
   redis.call('HSET', new_room_key, unpack(held))
   for _, list_key in ipairs(lists) do redis.call('ZADD', list_key, '0', new_room_id) end
@@ -66,4 +70,5 @@ version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 emit_event(publish, events_key, seq, nonce, now, 'room.rematch',
   version .. '|' .. user .. '|' .. new_room_id .. '|' .. code)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'rematch', new_room_id)
-return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, new_room_id})
+save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, new_room_id})
+return 'ok'

@@ -1,6 +1,7 @@
 -- room_report: stores what a player of a room that is settled by consensus saw, ends the room with
 -- it when the players agree, and freezes the pot when they do not; or changes nothing.
 -- INCLUDES  clock amounts balance count_stake receipt event seats payout end_room finish_room
+--           report_window dispute_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
@@ -11,20 +12,24 @@
 --           names other players than the room has  9 seen: "<status>|<active seats>" of the room
 --           for which the effect was found  10 compared: user with whose report it was compared, ''
 --           for none  11 report: as it is stored  12 placements, one for each seat of a paid room
---           13 rake  14 dispute_ms: how long a dispute may last  15 events_ms: how long the events
---           outlive the room
+--           13 rake  14 dispute_ms: how long a dispute may last, unless the room has its own time
+--           15 events_ms: how long the events outlive the room  16 window_ms: how long the others
+--           may report after the first report
+-- LEDGER    if the report ends the room
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_started
 --           not_participant result_conflict
 -- INVARIANT the active players of a started room have reported the same places; a player has one
 --           report, which never changes; payouts and rake are the pot exactly; a disputed room
---           keeps every stake
+--           keeps every stake; a window begins with the first report of those who are still there,
+--           and no report after its end counts before room_window_close has ended it
 -- A report never changes, nor do the seats of a started room but for those that are forfeited: so
--- what the caller found by comparing stays true while as many seats are active.
+-- what the caller found by comparing stays true while as many seats are active. Stale with "window"
+-- means that the window is over: room_window_close comes first.
 local room_key, events_key, started_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local disputed_key, due_key = KEYS[5], KEYS[6]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, effect, seen, compared, report = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local placements, rake, dispute_ms, events_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+local placements, rake, dispute_ms, events_ms, window_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -34,7 +39,7 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local report_field = 'r' .. user
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, report_field)
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, report_field, 'window', 'dispute_ms')
 local settings, seat = fields[1], fields[3]
 if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, game, visibility, keep_ms, feeds =
@@ -57,10 +62,14 @@ local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0
 if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
 local first_player = paid and 8 or 7
 local ledger_key = paid and KEYS[first_player - 1]
-local payouts, ends = nil, effect == 'agree' or effect == 'concede'
+local payouts, ends, seats, window_ends = nil, effect == 'agree' or effect == 'concede'
+local now_ms, now = read_clock()
 if status == 'STARTED' then
+  window_ends = fields[5] and string.match(fields[5], PATTERN(room_window: window_ends))
+  if window_ends and now_ms >= tonumber(window_ends) then return {'stale', nonce, 'window'} end
   local reports, is_compared = 1, compared == ''
-  for _, other in ipairs(read_seats(room_key)) do
+  seats = read_seats(room_key)
+  for _, other in ipairs(seats) do
     if other.state == 'active' and redis.call('HEXISTS', room_key, 'r' .. other.user) == 1 then
       reports = reports + 1
       if compared == '' then return {'stale', nonce} end
@@ -76,12 +85,15 @@ if status == 'STARTED' then
     if paid and not payouts then return {'stale', nonce} end
     reject_strings(1, last_key + (outbox_key and 1 or 0))
   end
+  if reports == 1 then window_ends = nil end -- whoever reported before has left
 end
 
-local now_ms, now = read_clock()
 local changed = now
+local opens = effect == 'add' and seats and not window_ends
+if opens then window_ends = string.format('%d', now_ms + window_ms) end
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
-emit_event(publish, events_key, seq, nonce, now, 'room.result', version .. '|' .. user)
+emit_event(publish, events_key, seq, nonce, now, 'room.result',
+  version .. '|' .. user .. '|' .. (effect == 'add' and window_ends or ''))
 if ends then
   status, seq = 'FINISHED', string.format('%d', seq + 1)
   finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player, last_key, seq,
@@ -92,15 +104,16 @@ if ends then
     add_to_outbox(outbox_key, room_key, room_id, now, game, feeds, status, '', decimals, placements)
   end
 elseif effect == 'contradict' then
-  local refund_at = string.format('%d', now_ms + dispute_ms)
   status, seq = 'DISPUTED', string.format('%d', seq + 1)
-  emit_event(publish, events_key, seq, nonce, now, 'room.disputed', version .. '|' .. refund_at)
-  if visibility == 'public' then redis.call('ZREM', started_key, room_id) end
-  redis.call('ZADD', disputed_key, '0', room_id)
-  redis.call('ZADD', due_key, refund_at, room_id)
-  redis.call('HSET', room_key, 'disputed', now)
+  dispute_room(publish, room_key, events_key, started_key, disputed_key, due_key, seq, nonce, now_ms, now, version,
+    room_id, visibility, fields[6] or dispute_ms)
+elseif opens then
+  local absent = list_absent(room_key, seats, user)
+  redis.call('ZADD', due_key, window_ends, room_id)
+  redis.call('HSET', room_key, 'window', PACK(room_window))
 end
 redis.call('HSET', room_key, 'live', PACK(room_live), report_field, report)
 redis.call('HINCRBY', room_key, 'reports', '1')
 if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
-return 'ok'
+if ends and paid then return 'ok' end
+return {'ok', nonce}

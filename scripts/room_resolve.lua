@@ -3,22 +3,23 @@
 -- INCLUDES  clock amounts balance count_stake receipt event seats players stake refund payout
 --           end_room finish_room
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  then the ledger of a paid
---           room, player_rooms of each of the users, in a paid room with wallet and lines, the
---           outbox of a room with feeds, and the receipt of a call with a key
+-- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  7 disputes_lost  then the
+--           ledger of a paid room, player_rooms of each of the users, in a paid room with wallet
+--           and lines, the outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 ids of the users
 --           whose keys are given, in the order of the placements  8 outcome: finish or cancel; ''
 --           when the result names other players than the room has  9 placements  10 rake  11
 --           version for which these were computed  12 events_ms: how long the events outlive the
---           room
+--           room  13 losers: ids of the users who reported something else than the result
+-- LEDGER    if the room is disputed
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_disputed result_conflict
 -- INVARIANT payouts and rake are the pot exactly, or every stake is returned; an index names a room
---           exactly while it is so
+--           exactly while it is so; each loser of a dispute is counted once
 local room_key, events_key, disputed_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local cancelled_key, due_key = KEYS[5], KEYS[6]
+local cancelled_key, due_key, disputes_lost_key = KEYS[5], KEYS[6], KEYS[7]
 local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local users, outcome, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local events_ms = ARGV[12]
+local events_ms, losers = ARGV[12], ARGV[13]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -45,7 +46,7 @@ end
 if outcome == '' or version ~= computed_for then return {'stale', nonce} end
 local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
-local first_player = paid and 8 or 7
+local first_player = paid and 9 or 8
 local ledger_key = paid and KEYS[first_player - 1]
 local seats, keys_of = read_seats(room_key), collect_player_keys(users, first_player, paid)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
@@ -62,6 +63,7 @@ if outcome == 'finish' then
     now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
     events_ms)
   redis.call('HSET', room_key, 'placements', placements, 'rake', rake)
+  for loser in string.gmatch(losers, '%d+') do redis.call('HINCRBY', disputes_lost_key, loser, '1') end
 else
   status = 'CANCELLED'
   local refunds = refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)

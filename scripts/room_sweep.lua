@@ -1,6 +1,7 @@
 -- room_sweep: cancels a room whose time is over and gives every stake back, drops the events of one
 -- that ended a while ago, removes one that ended long ago, or changes nothing.
--- INCLUDES  clock amounts balance count_stake event seats players stake refund end_room
+-- INCLUDES  clock skewed_clock amounts balance count_stake event seats players stake refund
+--           end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a room that
 --           was read as disputed  6 finished  7 cancelled  8 due  9 all
@@ -9,35 +10,39 @@
 --           of a room with feeds
 -- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given  5 fencing token
 --           of the sweep's leader  6 events_ms: how long the events outlive the room  7 dispute_ms:
---           how long a dispute may last  8 was_disputed: 1 when the room was read as disputed
+--           how long a dispute may last, unless the room has its own time  8 was_disputed: 1 when
+--           the room was read as disputed  9 node_ms: the time of the node
+-- LEDGER    if stakes go back
 -- RETURNS   ok stale
 -- INVARIANT nothing ends before its time by the store's clock; a leader that has a successor
 --           changes nothing; every stake is returned in full; an index names a room exactly while
 --           it is so
--- Stale means that the keys of a player are missing; "fence" behind it, that the leader has a
--- successor.
+-- Stale means that the keys of a player are missing, or that a window for reports runs, which
+-- room_window_close ends; "fence" behind it, that the leader has a successor; "clock", that the
+-- clocks of store and node differ.
 local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key =
   unpack(KEYS, 1, 8)
 local all_key, code_key, fence_key, ledger_key, free_rooms_key = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[12]
 local publish, nonce, room_id, users, token_of_leader, events_ms =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local dispute_ms, was_disputed = ARGV[7], ARGV[8]
+local dispute_ms, was_disputed, node_ms = ARGV[7], ARGV[8], ARGV[9]
 
 local newest = redis.call('GET', fence_key)
 if newest and tonumber(token_of_leader) < tonumber(newest) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'created', 'started', 'finished',
-  'disputed')
+  'disputed', 'window', 'dispute_ms')
 local settings, created, started, finished, disputed = fields[1], fields[3], fields[4], fields[5], fields[6]
 if not settings then
   redis.call('SET', fence_key, token_of_leader)
   redis.call('ZREM', due_key, room_id)
-  return 'ok'
+  return {'ok', nonce}
 end
 local entry, token, decimals, game, visibility, match_ms, idle_ms, age_ms, keep_ms, feeds = string.match(settings,
   PATTERN(room_settings: entry token decimals game visibility match_ms idle_ms age_ms keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host, changed =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
 local now_ms, now = read_clock()
+if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
 if is_disputed and was_disputed ~= '1' then return {'stale', nonce} end
 local deadline, reason
@@ -45,9 +50,10 @@ if is_open then
   local idle, age = changed + idle_ms, created + age_ms
   deadline, reason = math.min(idle, age), idle < age and 'idle' or 'expired'
 elseif status == 'STARTED' then
+  if fields[7] then return {'stale', nonce} end
   deadline, reason = started + match_ms, 'timeout'
 elseif is_disputed then
-  deadline, reason = disputed + dispute_ms, 'dispute_refunded'
+  deadline, reason = disputed + (fields[8] or dispute_ms), 'dispute_refunded'
 else
   deadline = finished + keep_ms
 end
@@ -81,6 +87,7 @@ elseif reason then
   if feeds ~= '' then
     add_to_outbox(KEYS[#KEYS], room_key, room_id, now, game, feeds, status, reason, decimals, '')
   end
+  if refunds ~= '' then return 'ok' end
 else
   redis.call('DEL', room_key, events_key, code_key)
   redis.call('ZREM', due_key, room_id)
@@ -90,4 +97,4 @@ else
   end
   if not paid then redis.call('ZREM', free_rooms_key, room_id) end
 end
-return 'ok'
+return {'ok', nonce}

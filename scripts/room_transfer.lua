@@ -1,4 +1,5 @@
--- room_transfer: makes a seated player the host, or changes nothing.
+-- room_transfer: makes a seated player the host, or changes nothing. The host of a match whose seat
+-- is still reserved may not call it.
 -- INCLUDES  clock receipt event marks save_change
 -- KEYS      1 room  2 events  then the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
@@ -17,17 +18,19 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'marks')
-local settings, target_seat, marks = fields[1], fields[4], fields[5]
+local settings, own_seat, target_seat, marks = fields[1], fields[3], fields[4], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
 local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
-if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
+if visibility == 'private' and user ~= '' and not own_seat then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
-if not target_seat or string.byte(target_seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
+-- An active seat begins with "a".
+if user ~= '' and (not own_seat or string.byte(own_seat) ~= 97) then return refuse('not_participant', nonce) end
+if not target_seat or string.byte(target_seat) ~= 97 then return refuse('not_participant', nonce) end
 if target == host then return refuse('ok', nonce) end
 
 local _, now = read_clock()

@@ -1,11 +1,12 @@
 -- room_turn_set: gives a player the turn for some seconds, or ends the turns, or changes nothing.
--- INCLUDES  clock receipt event marks save_change turn
+-- INCLUDES  clock receipt event marks save_change turn has_stakes
 -- KEYS      1 room  2 events  3 turns  then the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
 --           7 room id  8 player who gets the turn ('' for nobody)  9 seconds  10 timeout: skip or
---           forfeit, what happens at the deadline
+--           forfeit, what happens at the deadline; a player's turn skips in a room with stakes, and
+--           each turn in a match with stakes whose players report the result
 -- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host room_disputed
---           not_started not_participant
+--           not_started not_participant forbidden
 -- INVARIANT a room with a turn is in turns, with its deadline; live has the position of the last
 --           event
 local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
@@ -19,10 +20,10 @@ if receipt_key then
 end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 's' .. player, 'turn')
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 's' .. player, 'turn', 'stakes')
 local settings, marks, player_seat, turn = fields[1], fields[4], fields[5], fields[6]
 if not settings then return refuse('room_not_found', nonce) end
-local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
+local entry, game, visibility, feeds = string.match(settings, PATTERN(room_settings: entry game visibility feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -37,16 +38,26 @@ if player ~= '' and (not player_seat or string.byte(player_seat) ~= 97) then -- 
 end
 if player == '' and not turn then return refuse('ok', nonce) end
 
+-- A host who plays for money could take it by giving the others a second, or save its own seat by
+-- ending the turn that the game's server has set.
+if user ~= '' and has_stakes(fields[7], entry, feeds) then
+  if turn and string.match(turn, PATTERN(room_turn: timeout)) == 'forfeit' then return refuse('forbidden', nonce) end
+  timeout = 'skip'
+end
+-- In a match whose players report the result no server decides: a server key could forfeit the
+-- seat of whoever plays against a friend.
+if timeout == 'forfeit' and string.byte(feeds) == 116 and has_stakes(fields[7], entry, feeds) and
+    string.match(redis.call('HGET', room_key, 'document') or '', '^%a*') == 'consensus' then
+  timeout = 'skip'
+end
 local now_ms, now = read_clock()
 local changed = now
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 if player ~= '' then
-  give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id, player, seconds,
-    timeout, 'set')
+  give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id, player,
+    seconds * 1000, seconds, timeout, 'set')
 else
-  redis.call('HDEL', room_key, 'turn')
-  redis.call('ZREM', turns_key, room_id)
-  emit_event(publish, events_key, seq, nonce, now, 'room.turn', version .. '|||set')
+  end_turns(publish, room_key, events_key, turns_key, seq, nonce, now, version, room_id, 'set')
 end
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
 return 'ok'

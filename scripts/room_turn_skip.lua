@@ -1,17 +1,21 @@
--- room_turn_skip: gives the turn to the next player when its time is over, forgets the turn of a
--- room that goes on no more, or changes nothing.
--- INCLUDES  clock event seats turn next_player
+-- room_turn_skip: gives the turn to the next player when its time is over, ends the turns of a room
+-- in which nobody does anything, forgets the turn of a room that goes on no more, or changes
+-- nothing.
+-- INCLUDES  clock skewed_clock event seats turn next_player
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 turns
--- ARGV      1 publish  2 nonce  3 room id
+-- ARGV      1 publish  2 nonce  3 room id  4 node_ms: the time of the node  5 least_ms: how long
+--           the next turn lasts at least
 -- RETURNS   ok stale
 -- INVARIANT no turn ends before its time by the store's clock, and none ends twice; a room with a
---           turn is in turns, with its deadline; live has the position of the last event
--- Stale means that the turn ends with a forfeited seat: that is room_leave.
+--           turn is in turns, with its deadline; live has the position of the last event; turns
+--           end after three times as many skips as there are active seats, if nothing else happens
+-- Stale means that the turn ends with a forfeited seat: that is room_leave. With "clock" behind it,
+-- the clocks of store and node differ.
 local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
-local publish, nonce, room_id = ARGV[1], ARGV[2], ARGV[3]
+local publish, nonce, room_id, node_ms, least_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local fields = redis.call('HMGET', room_key, 'live', 'turn')
+local fields = redis.call('HMGET', room_key, 'live', 'turn', 'skips')
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[1] or '', PATTERN(room_live: status version seq nonce pot active reserved ready host))
 local turn_user, deadline, seconds, timeout =
@@ -21,15 +25,25 @@ if status ~= 'STARTED' or not turn_user then
   return 'ok'
 end
 local now_ms, now = read_clock()
+if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if now_ms < tonumber(deadline) then
   redis.call('ZADD', turns_key, deadline, room_id)
   return 'ok'
 end
 if timeout == 'forfeit' then return {'stale', nonce} end
 
+-- Every change of the room has an event, so the number of the last skip is that of the last event
+-- while nobody does anything.
+local skips, last_skip = string.match(fields[3] or '', '^(%d+)|(%d+)$')
+skips = last_skip == seq and tonumber(skips) or 0
 local changed = now
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+if skips >= 3 * active then
+  end_turns(publish, room_key, events_key, turns_key, seq, nonce, now, version, room_id, 'skipped')
+  redis.call('HSET', room_key, 'live', PACK(room_live))
+  return 'ok'
+end
 give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id,
-  next_player(read_seats(room_key), turn_user), seconds, timeout, 'skipped')
-redis.call('HSET', room_key, 'live', PACK(room_live))
+  next_player(read_seats(room_key), turn_user), math.max(seconds * 1000, least_ms), seconds, timeout, 'skipped')
+redis.call('HSET', room_key, 'live', PACK(room_live), 'skips', string.format('%d', skips + 1) .. '|' .. seq)
 return 'ok'

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,12 +19,38 @@ const LibraryPrefix = "lib_"
 
 // Script is one atomic change of state, ready to be sent.
 type Script struct {
-	Header        // its own, with the KEYS and ARGV of the libraries in front of its own
+	Header // its own, with the KEYS and ARGV of the libraries in front of its own
+	Text   // for a store with the newest layout
+
+	// NonceArg is the place of the argument nonce in ARGV, from 0; -1 when there is none.
+	NonceArg int
+
+	older []olderText // the oldest first; none for a script that writes the same into every store
+}
+
+// Text is what the store gets of a script.
+type Text struct {
 	Source string // flags, libraries and body with their layouts expanded, as Redis gets them
 	SHA    string // SHA-1 of Source in hexadecimal, as EVALSHA expects it
 
 	// The same without the line of the flags, which the embedded store cannot read.
 	EmbeddedSource, EmbeddedSHA string
+}
+
+// olderText is the text of a script for stores below a layout.
+type olderText struct {
+	below int
+	text  Text
+}
+
+// TextFor returns the text for a store that has a layout.
+func (s *Script) TextFor(storeLayout int) *Text {
+	for i := range s.older {
+		if storeLayout < s.older[i].below {
+			return &s.older[i].text
+		}
+	}
+	return &s.Text
 }
 
 var scriptsByName = map[string]*Script{}
@@ -72,8 +100,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 		}
 	}
 	source.Write(body)
-	expanded, err := ExpandLayouts(source.String())
-	if err != nil {
+	if err := own.checkLedger(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, flag := range own.Flags {
@@ -81,10 +108,28 @@ func Load(files fs.FS, name string) (*Script, error) {
 			return nil, fmt.Errorf("%s: there is no flag %s", name, flag)
 		}
 	}
-	flagged := flagLine(own.Flags) + expanded
-	return &Script{
-		Header: own, Source: flagged, SHA: digest(flagged), EmbeddedSource: expanded, EmbeddedSHA: digest(expanded),
-	}, nil
+	script := &Script{Header: own, NonceArg: slices.Index(own.Args.Names, nonceName)}
+	if script.Text, err = newText(own.Flags, source.String(), math.MaxInt); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, number := range packedSince(source.String()) {
+		text, err := newText(own.Flags, source.String(), number-1)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		script.older = append(script.older, olderText{number, text})
+	}
+	return script, nil
+}
+
+// newText returns the text of a script for a store that has a layout.
+func newText(flags []string, source string, storeLayout int) (Text, error) {
+	expanded, err := ExpandLayouts(source, storeLayout)
+	if err != nil {
+		return Text{}, err
+	}
+	flagged := flagLine(flags) + expanded
+	return Text{Source: flagged, SHA: digest(flagged), EmbeddedSource: expanded, EmbeddedSHA: digest(expanded)}, nil
 }
 
 // flagLine returns the first line of a script. With it Redis checks before the script runs whether

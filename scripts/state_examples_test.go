@@ -155,11 +155,30 @@ var stateExamples = []example{
 		return r.setTurn(1, "2", "30", "skip")
 	}},
 
+	{scripts.RoomTurnSet, "by the host of a match", "ok", func(f *fixture) call {
+		return f.openMatch(false).sit(1, 2).setTurn(1, "2", "1", "forfeit")
+	}},
+	{scripts.RoomTurnSet, "by the host, of a turn that forfeits in a paid room", "forbidden", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().give("1", "30", "forfeit").setTurn(1, "1", "30", "skip")
+	}},
+	{scripts.RoomTurnSet, "by the host, of a turn that forfeits in a free room", "ok", func(f *fixture) call {
+		return f.openRoom(free).join(2).start().give("1", "30", "forfeit").setTurn(1, "1", "30", "skip")
+	}},
+
 	{scripts.RoomTurnSkip, "before its time", "ok", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().give("1", "30", "skip").skipTurn()
 	}},
 	{scripts.RoomTurnSkip, "when its time is over", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).start().give("1", "30", "skip")
+		r.setTurnOver()
+		return r.skipTurn()
+	}},
+	{scripts.RoomTurnSkip, "when nobody has done anything for three rounds", "ok", func(f *fixture) call {
+		r := f.openRoom(free).join(2).start().give("1", "30", "skip")
+		for range 6 {
+			r.setTurnOver()
+			r.skipTurn().want(scripts.OK)
+		}
 		r.setTurnOver()
 		return r.skipTurn()
 	}},
@@ -228,6 +247,39 @@ func TestATurnThatIsOverGoesToTheNextActivePlayerOnce(t *testing.T) {
 		}
 		r.call(scripts.RoomLeave, 2, nil).want(scripts.OK)
 		want("4")
+	})
+}
+
+// A room in which nobody does anything has three skips for each active seat, and then no turn. What
+// anybody does begins the count anew.
+func TestTurnsEndWhenNobodyDoesAnything(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		r := newFixture(t, db).openRoom(nil).join(2, 3).start()
+		r.call(scripts.RoomLeave, 3, nil).want(scripts.OK)
+		r.give("1", "30", "skip")
+		skip := func(times int) {
+			t.Helper()
+			for range times {
+				r.setTurnOver()
+				r.skipTurn().want(scripts.OK)
+				if r.field(r.key(), "turn") == "" {
+					t.Fatal("the turns have ended")
+				}
+			}
+		}
+		skip(5)
+		r.setState(2, "0", "", "a", "1").want(scripts.OK)
+		skip(6)
+		r.setTurnOver()
+		r.skipTurn().want(scripts.OK)
+		if r.field(r.key(), "turn") != "" || r.lastEvent() != "room.turn|"+r.live("version")+"|||skipped" {
+			t.Fatalf("the turn is %q, the last event %s", r.field(r.key(), "turn"), r.lastEvent())
+		}
+		if due := r.skipTurn().snapshot()[r.skipTurn().keyOf("turns")]; len(due.Values) != 0 {
+			t.Errorf("the room is still due: %v", due)
+		}
+		r.give("1", "30", "skip")
+		skip(6)
 	})
 }
 

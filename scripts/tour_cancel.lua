@@ -1,14 +1,15 @@
 -- tour_cancel: begins to cancel a tournament that is not being settled, or changes nothing.
--- INCLUDES  clock tour
+-- INCLUDES  clock skewed_clock tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 due  3 fence
 -- ARGV      1 nonce  2 fence of the leader ('' for staff)  3 tournament id  4 why: operator,
---           server, unplayed, or expired, which waits for its time
+--           server, unplayed, or expired, which waits for its time  5 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed
 -- INVARIANT what is being settled is not cancelled
--- Stale means that the leader has a successor.
+-- Stale means that the leader has a successor, or, with "clock" behind it, that the clocks of store
+-- and node differ.
 local tour_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3]
-local nonce_of_call, fence, tour_id, why = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local nonce_of_call, fence, tour_id, why, node_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
@@ -20,6 +21,7 @@ local status, version, seq, nonce, call, escrow, entrants, checked_in, round, op
 if status == 'CANCELLING' or status == 'CANCELLED' then return 'ok' end
 if status == 'SETTLING' or status == 'FINISHED' then return {'tournament_closed', nonce_of_call} end
 local now_ms, now = read_clock()
+if why == 'expired' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if why == 'expired' and (ends == '' or now_ms < tonumber(ends)) then return 'ok' end
 
 keep_fence(fence_key, fence)

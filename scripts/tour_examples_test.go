@@ -73,7 +73,7 @@ func (f *fixture) joinTour(users ...int) {
 // tourLive reads one of the values that change.
 func (f *fixture) tourLive(name string) string {
 	f.t.Helper()
-	layout := redisdb.PackedLayout{Name: "a tournament", Separator: '|', Names: scripts.TourLive.Names}
+	layout := redisdb.PackedLayout{Name: "a tournament", Separator: '|', Layout: scripts.TourLive}
 	record := layout.Split(f.field(keys.Tour(f.id, tourID), "live"))
 	return record.Text(name)
 }
@@ -125,6 +125,14 @@ func (f *fixture) beginRound(round int) call {
 	}, fmt.Sprintf("r%dm1", round), "WAITING|1||||7:1,8:2")
 }
 
+// refundMatch returns the call that gives both players of the match r1m1 their fees back.
+func (f *fixture) refundMatch(given values) call {
+	f.t.Helper()
+	return f.tour(scripts.TourRefund, values{
+		"match_id": "r1m1", "attempt_to_which_it_happened": 1, "users": "7,8", "over": 0,
+	}).with(given)
+}
+
 // reportMatch returns the call that gives the match r1m1 a status.
 func (f *fixture) reportMatch(status string, given values) call {
 	f.t.Helper()
@@ -158,6 +166,28 @@ func (f *fixture) settleTour() {
 var tourExamples = []example{
 	{scripts.TourCreate, "new", "ok", func(f *fixture) call {
 		return f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil)})
+	}},
+	{scripts.TourRemove, "cancelled", "ok", func(f *fixture) call {
+		f.newTour(nil)
+		f.tour(scripts.TourCancel, nil).want(scripts.OK)
+		f.advanceTour("CANCELLED").want(scripts.OK)
+		return f.tour(scripts.TourRemove, nil)
+	}},
+	{scripts.TourRemove, "finished", "ok", func(f *fixture) call {
+		f.settleTour()
+		f.tour(scripts.TourSettle, nil).want(scripts.OK)
+		f.advanceTour("FINISHED").want(scripts.OK)
+		return f.tour(scripts.TourRemove, nil)
+	}},
+	{scripts.TourRemove, "not ended", "forbidden", func(f *fixture) call {
+		f.newTour(nil)
+		return f.tour(scripts.TourRemove, nil)
+	}},
+	{scripts.TourRemove, "no tournament", "tournament_not_found", func(f *fixture) call {
+		return f.tour(scripts.TourRemove, nil)
+	}},
+	{scripts.TourCreate, "one too many", "limit_reached", func(f *fixture) call {
+		return f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil), "most": 0})
 	}},
 	{scripts.TourCreate, "looked up without a receipt", "stale", func(f *fixture) call {
 		return f.tour(scripts.TourCreate, values{"settings": ""})
@@ -477,6 +507,63 @@ var tourExamples = []example{
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
 		return f.reportMatch("DECIDED", values{"why_it_is_decided": "resolved"})
+	}},
+	{scripts.TourRefund, "a match with a fee", "ok", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "a match of a free tournament", "ok", func(f *fixture) call {
+		f.startTour(values{"fee": 0})
+		f.beginRound(1).want(scripts.OK)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "of an earlier attempt", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		f.reportMatch("WAITING", values{"new_attempt": 2, "room_id": ""}).want(scripts.OK)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "before the deadline", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		return f.refundMatch(values{"over": 1})
+	}},
+	{scripts.TourRefund, "of other players", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		return f.refundMatch(values{"users": "8,7"})
+	}},
+	{scripts.TourRefund, "a player is out", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		f.tour(scripts.TourLeave, values{"new_state": "out"}).want(scripts.OK)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "an older leader", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).with(values{"holder": 9}).want(scripts.OK)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "the clocks differ", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		return f.refundMatch(values{"node_ms": 1})
+	}},
+	{scripts.TourRefund, "none", "tournament_not_found", func(f *fixture) call { return f.refundMatch(nil) }},
+	{scripts.TourRefund, "being settled", "tournament_closed", func(f *fixture) call {
+		f.settleTour()
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "of a round to come", "match_not_found", func(f *fixture) call {
+		f.startTour(nil)
+		return f.refundMatch(nil)
+	}},
+	{scripts.TourRefund, "decided before", "match_decided", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		f.refundMatch(nil).want(scripts.OK)
+		return f.refundMatch(nil)
 	}},
 	{scripts.TourReport, "none", "tournament_not_found", func(f *fixture) call { return f.reportMatch("READY", nil) }},
 	{scripts.TourReport, "being settled", "tournament_closed", func(f *fixture) call {

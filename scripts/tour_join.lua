@@ -3,6 +3,7 @@
 -- INCLUDES  clock amounts balance check_limits count_stake receipt event take_stake
 -- KEYS      1 tour  2 events  3 entrants  4 order  5 wallet  6 lines  7 ledger  8 receipt
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 ref of the tournament  7 profile
+-- LEDGER    if a fee is taken
 -- RETURNS   ok replay idempotency_key_reused tournament_not_found disqualified registration_closed
 --           tournament_closed tournament_full insufficient_funds stake_limit open_rooms_limit
 --           loss_limit self_excluded
@@ -67,4 +68,5 @@ redis.call('HSET', entrants_key, user, PACK(tour_entrant))
 emit_event(publish, events_key, seq, nonce, now, 'tournament.joined',
   version .. '|' .. entrants .. '|' .. escrow .. '|' .. decimals .. '|' .. profile)
 redis.call('HSET', tour_key, 'live', PACK(tour_live))
-return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+local reply = save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+return paid and 'ok' or reply

@@ -5,6 +5,7 @@
 -- KEYS      1 tour  2 events  3 entrants  4 order  5 due  6 wallet  7 lines  8 ledger  9 receipt
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 ref of the tournament
 --           7 tournament id  8 new state: out or disqualified
+-- LEDGER    if a fee goes back
 -- RETURNS   ok replay idempotency_key_reused tournament_not_found not_entrant disqualified
 --           tournament_closed
 -- INVARIANT escrow is the sum of the fees that are held; order names exactly those who entered and,
@@ -36,13 +37,14 @@ if state == new_state then return refuse('not_entrant', nonce) end
 
 local _, now = read_clock()
 call = nonce
+local is_refunded = status ~= 'RUNNING' and stake ~= '0'
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 if status == 'RUNNING' then
   state = new_state
   redis.call('HSET', entrants_key, user, PACK(tour_entrant))
   redis.call('ZADD', due_key, now, tour_id)
 else
-  if stake ~= '0' then
+  if is_refunded then
     release_stake(publish, wallet_key, lines_key, nonce, now, token, decimals, stake, stake, 'refund', ref)
     redis.call('RPUSH', ledger_key,
       now .. '|' .. nonce .. '|' .. token .. '|refund|' .. ref .. '|e:-' .. stake .. ';w' .. user .. ':' .. stake)
@@ -62,4 +64,5 @@ emit_event(publish, events_key, seq, nonce, now, 'tournament.left',
   version .. '|' .. user .. '|' .. (new_state == 'out' and 'left' or new_state) .. '|' .. entrants .. '|' .. escrow ..
   '|' .. decimals)
 redis.call('HSET', tour_key, 'live', PACK(tour_live))
-return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+local reply = save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+return is_refunded and 'ok' or reply

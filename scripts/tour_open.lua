@@ -1,15 +1,17 @@
 -- tour_open: opens the registration or the check-in of a tournament when it is time by the store's
 -- clock, and notes that its added prize is there; or changes nothing.
--- INCLUDES  clock event tour
+-- INCLUDES  clock skewed_clock event tour
 -- KEYS      1 tour  2 events  3 due  4 fence
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
 --           4 tournament id  5 prize: 1 when the added prize is there
+--           6 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found
 -- INVARIANT registration is open only when the added prize is there; live has the position of the
 --           last event
--- Stale means that the leader has a successor.
+-- Stale means that the leader has a successor, or, with "clock" behind it, that the clocks of store
+-- and node differ.
 local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, fence, tour_id, prize = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local publish, nonce, fence, tour_id, prize, node_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
@@ -19,6 +21,7 @@ local status, version, seq, last_nonce, call, escrow, entrants, checked_in, roun
   string.match(fields[2], PATTERN(tour_live:
     status version seq nonce call escrow entrants checked_in round open cursor roll funded))
 local now_ms, now = read_clock()
+if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 local next_status, due
 if status == 'ANNOUNCED' and (funded == '1' or prize == '1') then
   funded, due = '1', registers

@@ -1,6 +1,6 @@
 -- tour_report: stores what became of a match: its room is open, it is being played, it is played
 -- again, or it is decided; or changes nothing.
--- INCLUDES  clock event tour
+-- INCLUDES  clock skewed_clock event tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 matches  4 due  5 fence  6 entrants
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
@@ -8,17 +8,18 @@
 --           must have ('' for any but DECIDED)  8 new status  9 new attempt  10 room id
 --           11 winner, '' for none  12 why it is decided ('' when it is not)
 --           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
---           the deadline only
+--           the deadline only  15 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
 -- INVARIANT a match is decided once; open counts the undecided matches of the round; whom staff
 --           names as the winner is not out; live has the position of the last event
 -- Stale means that it is another attempt, another status or too early, that the winner named is
--- out, or, with "fence" behind it, that the leader has a successor.
+-- out, or, with "fence" behind it, that the leader has a successor, or, with "clock", that the
+-- clocks of store and node differ.
 local tour_key, events_key, matches_key, due_key, fence_key, entrants_key =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local was, new_state, new_attempt, new_room, new_winner = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local new_reason, wait_ms, over = ARGV[12], ARGV[13], ARGV[14]
+local new_reason, wait_ms, over, node_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
 
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local live = redis.call('HGET', tour_key, 'live')
@@ -34,6 +35,7 @@ local deadline, state, attempt, room, winner, reason, players =
   string.match(match, PATTERN(tour_match: deadline state attempt room winner reason players))
 if state == 'DECIDED' then return {'match_decided', nonce} end
 local now_ms, now = read_clock()
+if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if attempt ~= made_for or was ~= '' and was ~= state or over == '1' and now_ms < tonumber(deadline) then
   return {'stale', nonce}
 end

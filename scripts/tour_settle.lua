@@ -7,6 +7,7 @@
 --           lines of each of the users
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)  4 ref of
 --           the tournament  5 ids of the users whose keys are given
+-- LEDGER    if fees leave the escrow
 -- RETURNS   ok stale tournament_not_found
 -- INVARIANT each fee leaves the escrow once; escrow is the sum of the fees that are held; what left
 --           it for the prizes is in the pool
@@ -23,7 +24,7 @@ local token, decimals, no_check_in = string.match(fields[1], PATTERN(tour_settin
 local status, version, seq, nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
   string.match(fields[2], PATTERN(tour_live:
     status version seq nonce call escrow entrants checked_in round open cursor roll funded))
-if call == nonce_of_call then return 'ok' end
+if call == nonce_of_call then return {'ok', nonce_of_call} end
 if status ~= 'RUNNING' and status ~= 'SETTLING' and status ~= 'CANCELLING' then return {'stale', nonce_of_call} end
 local next_users = redis.call('ZRANGE', order_key, cursor, string.format('%d', cursor + 99))
 if #next_users == 0 or table.concat(next_users, ',') ~= users then return {'stale', nonce_of_call} end
@@ -69,4 +70,5 @@ if sum > 0 then
 end
 call, cursor = nonce_of_call, string.format('%d', cursor + #next_users)
 redis.call('HSET', tour_key, 'live', PACK(tour_live))
-return 'ok'
+if sum > 0 then return 'ok' end
+return {'ok', nonce_of_call}

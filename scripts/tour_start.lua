@@ -1,17 +1,18 @@
 -- tour_start: starts a tournament when it is time by the store's clock, or when staff wants it, or
 -- cancels it when it has too few players; or changes nothing. Who did not check in is taken out
 -- after it, by tour_settle.
--- INCLUDES  clock event tour
+-- INCLUDES  clock skewed_clock event tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 due  4 fence
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' for staff)  4 tournament id  5 draw: the
---           random number of the draw
+--           random number of the draw  6 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed
 -- INVARIANT a tournament starts once, with at least its fewest players; live has the position of
 --           the last event
--- Stale means that the leader has a successor.
+-- Stale means that the leader has a successor, or, with "clock" behind it, that the clocks of store
+-- and node differ.
 local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, fence, tour_id, draw = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local publish, nonce, fence, tour_id, draw, node_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
@@ -25,6 +26,7 @@ if status ~= 'ANNOUNCED' and status ~= 'REGISTRATION' and status ~= 'CHECK_IN' t
   return {'tournament_closed', nonce}
 end
 local now_ms, now = read_clock()
+if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if fence ~= '' and now_ms < tonumber(starts) then return 'ok' end
 
 keep_fence(fence_key, fence)

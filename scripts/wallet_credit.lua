@@ -5,6 +5,7 @@
 -- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token
 --           7 decimals of the token  8 units  9 reason, escaped  10 ref, escaped  then the units
 --           that the game's server keys may mint in a day, when one of them credits
+-- LEDGER    always
 -- RETURNS   ok replay invalid_amount limit_reached idempotency_key_reused
 -- INVARIANT minted is what the ledger brought in; a player credited has at most 2^53 - 1 units,
 --           held ones included; server keys mint no more in a day than they may

@@ -3,6 +3,7 @@
 -- KEYS      1 wallet  2 lines  3 totals  4 ledger  5 receipt
 -- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token
 --           7 decimals of the token  8 units  9 reason, escaped  10 ref, escaped
+-- LEDGER    always
 -- RETURNS   ok replay insufficient_funds idempotency_key_reused
 -- INVARIANT minted is what the ledger brought in; what a player can spend is never below zero
 local wallet_key, lines_key, totals_key, ledger_key, receipt_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

@@ -3,6 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 games with work
 -- ARGV      then the ids of the games
+-- CONFIRM   no: every game is looked at once a minute
 -- RETURNS   ok
 local games_key = KEYS[1]
 

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -15,11 +16,16 @@ import (
 
 func auditCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "audit", Short: "Prove that no money was made or lost; exit 1 when some was", Args: cobra.NoArgs,
+		Use: "audit", Args: cobra.NoArgs,
+		Short: "Prove that no money was made or lost; exit 1 when some was, or may have been",
 		Long: "audit compares, in every game and for every token, what was minted with wallets, escrow, prizes and\n" +
 			"house, at one instant of the game, and sums up the games. With --game it looks at one game. With --deep\n" +
 			"it also replays the ledger and recounts every wallet; nodes may go on serving. The replay starts with\n" +
-			"the last checkpoint of the archive, if there is one, with --full at the first entry.",
+			"the last checkpoint of the archive, if there is one, with --full at the first entry.\n\n" +
+			"It also prints what nodes noticed and no operator has accepted: stopped money, stopped games and losses.\n" +
+			"The exit status is 0 when the sums agree and nothing was noticed, else 1; 1 also for a store that is empty\n" +
+			"or has another layout, and for a game that is not there. It is 69 when the audit could not be made, 78\n" +
+			"for wrong settings.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			deep, _ := c.Flags().GetBool("deep")
 			full, _ := c.Flags().GetBool("full")
@@ -32,16 +38,13 @@ func auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			wallets, closeStore, err := openWallets(s)
-			if err != nil {
-				return err
-			}
-			defer closeStore()
-			report, err := audit(c.Context(), wallets, game, deep, full)
+			report, err := audit(c.Context(), s, game, deep, full)
 			deep = deep || full
 			switch {
+			case errors.Is(err, apierror.GameNotFound):
+				return fmt.Errorf("there is no game %d: %w", game, err)
 			case err != nil:
-				return err
+				return noVerdictError{err}
 			case asJSON && deep:
 				err = printJSON(c.OutOrStdout(), report)
 			case asJSON:
@@ -65,13 +68,14 @@ func auditCommand() *cobra.Command {
 // ledgerSettings are the settings of the commands that read ledgers.
 var ledgerSettings = []string{"redis-url", "archive", "archive-endpoint", "archive-region", "config"}
 
-// openWallets returns a service that only reads, and a function that closes its store.
-func openWallets(s config.Settings) (*wallet.Service, func(), error) {
+// openWallets returns a service that only reads, and a function that closes its store. It returns a
+// storeError as openToolStore does.
+func openWallets(ctx context.Context, s config.Settings) (*wallet.Service, func(), error) {
 	old, err := openArchive(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := redisdb.Open(s.RedisURL.Reveal())
+	db, err := openToolStore(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,8 +83,28 @@ func openWallets(s config.Settings) (*wallet.Service, func(), error) {
 }
 
 // audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
-// recounted.
-func audit(ctx context.Context, wallets *wallet.Service, game int64, deep, full bool) (wallet.DeepReport, error) {
+// recounted. It reports on a store that must not be read, too. It returns game_not_found.
+func audit(ctx context.Context, s config.Settings, game int64, deep, full bool) (wallet.DeepReport, error) {
+	wallets, closeStore, err := openWallets(ctx, s)
+	var unreadable storeError
+	switch {
+	case errors.As(err, &unreadable):
+		return wallet.DeepReport{
+			Report: wallet.UnreadableReport(unreadable.found), Differences: []wallet.Difference{},
+		}, nil
+	case err != nil:
+		return wallet.DeepReport{}, err
+	}
+	defer closeStore()
+	if game > 0 {
+		ledgers, err := wallets.LastEntries(ctx)
+		if err != nil {
+			return wallet.DeepReport{}, err
+		}
+		if _, exists := ledgers[game]; !exists {
+			return wallet.DeepReport{}, apierror.GameNotFound
+		}
+	}
 	switch {
 	case full:
 		return wallets.AuditFull(ctx, game)
@@ -101,6 +125,19 @@ func printJSON(out io.Writer, report any) error {
 }
 
 func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
+	if !r.IsUnreadable() {
+		if err := printTotals(out, r, deep); err != nil {
+			return err
+		}
+	}
+	for _, stopped := range r.Stopped {
+		_, _ = fmt.Fprintln(out, describeStopped(stopped))
+	}
+	_, err := fmt.Fprintln(out, verdictOf(&r.Report))
+	return err
+}
+
+func printTotals(out io.Writer, r wallet.DeepReport, deep bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\tprizes\thouse\tdelta\t")
 	for _, t := range r.Tokens {
@@ -122,12 +159,32 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 		}
 		_, _ = fmt.Fprintf(out, "replayed %d ledger entries and recounted %d wallets%s\n", r.Entries, r.Wallets, held)
 	}
-	verdict := "balanced"
-	if !r.Balanced {
-		verdict = "NOT BALANCED"
+	return nil
+}
+
+func describeStopped(s wallet.Stopped) string {
+	switch {
+	case s.Cause == wallet.LossCause:
+		return "lost: " + s.Reason
+	case s.GameID != 0:
+		return fmt.Sprintf("game %d is stopped (%s) since %s: %s", s.GameID, s.Cause, wire.FormatTime(s.At), s.Reason)
 	}
-	_, err := fmt.Fprintln(out, verdict)
-	return err
+	return s.Reason
+}
+
+// verdictOf returns the last line of a report.
+func verdictOf(r *wallet.Report) string {
+	switch {
+	case r.Balanced:
+		return "balanced"
+	case r.IsUnreadable():
+		return "NOT AUDITED"
+	case !r.SumsAgree:
+		return "NOT BALANCED"
+	case r.HasOnlyLosses():
+		return "LOST: the sums of what is left agree, and no operator has accepted the loss"
+	}
+	return "STOPPED: the sums agree, and no operator has accepted what stopped the money"
 }
 
 func formatAmount(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }

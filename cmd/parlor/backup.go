@@ -21,7 +21,8 @@ func backupCommand() *cobra.Command {
 		Long: "backup copies every master of the store, as a replica does, each at one instant, and checks what it got.\n" +
 			"A game is on one master, so its money is whole in the copy. It connects with PARLOR_BACKUP_URL, whose user\n" +
 			"needs no right but to copy, and reads with PARLOR_REDIS_URL how far each ledger was. The manifest that it\n" +
-			"writes last has the sums of the files. Whoever has the folder has every balance and save: encrypt it.",
+			"writes last has the sums of the files. A store that must be migrated is copied too, without its ledgers in the\n" +
+			"manifest. Whoever has the folder has every balance and save: encrypt it.",
 		Example: "  parlor backup --to /backups/monday",
 		RunE: func(c *cobra.Command, _ []string) error {
 			to, _ := c.Flags().GetString("to")
@@ -32,17 +33,24 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			db, found, err := openAnyStore(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			readLedgers := wallet.New(db, nil, wallet.Options{}).LastEntries
+			switch {
+			case found.CanMigrate(): // it has no ledger that this release reads, and needs a copy first
+				readLedgers = func(context.Context) (map[int64]int64, error) { return nil, nil }
+			case found.Problem() != "":
+				return storeError{found}
+			}
 			source, err := redisdb.Open(cmp.Or(s.BackupURL.Reveal(), s.RedisURL.Reveal()))
 			if err != nil {
 				return err
 			}
 			defer func() { _ = source.Close() }()
-			wallets, closeStore, err := openWallets(s)
-			if err != nil {
-				return err
-			}
-			defer closeStore()
-			m, err := backup.Create(c.Context(), source, to, wallets.LastEntries)
+			m, err := backup.Create(c.Context(), source, to, readLedgers)
 			if err != nil {
 				return err
 			}

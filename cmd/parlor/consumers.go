@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/rooms"
@@ -17,12 +18,17 @@ func feedBoards(boards *leaderboards.Service) rooms.Consumer {
 		result := leaderboards.RoomResult{
 			GameID: e.GameID, RoomID: e.RoomID, EndedAt: e.EndedAt, TokenDecimals: e.TokenDecimals,
 			ByConsensus: e.SettledBy == rooms.SettledByConsensus, Players: make([]leaderboards.RoomPlayer, len(e.Places)),
+			Fed: e.Applied,
 		}
 		for i, p := range e.Places {
 			result.Players[i] = leaderboards.RoomPlayer{
 				UserID: p.UserID, Place: p.Place, Score: p.Score, PayoutUnits: int64(p.Payout),
 			}
 		}
-		return boards.AddRoomResult(ctx, result)
+		err := boards.AddRoomResult(ctx, result)
+		if partly, ok := errors.AsType[*leaderboards.PartlyFed](err); ok {
+			return &rooms.PartlyApplied{Applied: partly.Fed, Err: partly.Err}
+		}
+		return err
 	}
 }

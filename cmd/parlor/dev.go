@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -37,7 +38,7 @@ func devCommand() *cobra.Command {
 			if len(s.SigningKeys) == 0 {
 				s.SigningKeys = []config.Secret{randomDevKey()}
 			}
-			log := newLog(s, c.ErrOrStderr())
+			log, _, storeErrors := newLog(s, c.ErrOrStderr())
 			db, err := openStore(s)
 			if err != nil {
 				return err
@@ -49,7 +50,7 @@ func devCommand() *cobra.Command {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
 			gameServer := referee.New(handlers.GameServerPath, log)
-			n, err := newNode(db, s, config.ModeDev, log, gameServer)
+			n, err := newNode(db, s, config.ModeDev, log, storeErrors, gameServer)
 			if err != nil {
 				return err
 			}
@@ -100,6 +101,13 @@ func devCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&opens, "open", false, "open the demo in the browser")
 	return settingFlags(c)
+}
+
+// isOpenToOthers reports whether other machines may reach a listener at an address.
+func isOpenToOthers(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen) // checked by config
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // seededEntry is the entry fee of the demo.
@@ -165,6 +173,10 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 		line("# Parlor runs. ALL DATA IS LOST when it ends; --redis-url keeps it. Click a link, or paste the commands:")
 	} else {
 		line("# Parlor runs, on the store of --redis-url. Click a link, or paste the commands:")
+	}
+	if isOpenToOthers(n.settings.ListenAddress) {
+		line("# WARNING: everybody who reaches %s can play here, and pages of any website can call it; dev is not made "+
+			"for that. --listen 127.0.0.1:8080 is for this machine only.", n.settings.ListenAddress)
 	}
 	link("play", url+"/play")
 	link("console", console) // for one use

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/config"
@@ -22,19 +24,40 @@ func healthcheckCommand() *cobra.Command {
 				return err
 			}
 			client := http.Client{Timeout: healthTimeout}
-			response, err := client.Get("http://" + dialAddress(s.ListenAddress) + "/readyz")
-			if err != nil {
-				return err
+			if _, err := getText(client, "http://"+dialAddress(s.ListenAddress)+"/readyz"); err != nil {
+				return fmt.Errorf("not ready: %w", err)
 			}
-			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != http.StatusOK {
-				body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-				return fmt.Errorf("not ready: %s %s", response.Status, body)
+			if isAsked, _ := c.Flags().GetBool("balancer"); !isAsked {
+				return nil
 			}
-			return nil
+			metrics, err := getText(client, "http://"+dialAddress(s.InternalListenAddress)+"/metrics")
+			if err == nil && !balancerAnswered.MatchString(metrics) {
+				err = errors.New("no balancer has asked this node for /balancez since it can serve")
+			}
+			return err
 		},
 	}
-	return settingFlags(c, "listen", "config")
+	c.Flags().Bool("balancer", false, "also that a balancer has learned from /balancez that the node serves")
+	return settingFlags(c, "listen", "internal-listen", "config")
+}
+
+// balancerAnswered matches the metric of /balancez after it has returned 200.
+var balancerAnswered = regexp.MustCompile(
+	`(?m)^parlor_http_requests_total{method="GET",route="/balancez",status="2xx"} [1-9]`)
+
+// getText returns the body of a response with the status 200.
+func getText(client http.Client, url string) (string, error) {
+	response, err := client.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+		return "", fmt.Errorf("%s %s", response.Status, body)
+	}
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
 }
 
 // dialAddress returns the address under which a listener is reached from the same machine.

@@ -17,7 +17,7 @@ func (n *node) newHistory() *history.Service {
 	host, _ := os.Hostname() // "" is shown as it is
 	h := history.New(n.db, history.Options{
 		StateDir: n.settings.StateDir, SigningKeys: revealKeys(n.settings.SigningKeys), Node: host, Log: n.log,
-		Changes: n.monitor.Changes,
+		Changes: n.monitor.Changes, IsConfirmed: n.settings.Durability == string(redisdb.KeepsReplica),
 		Prepare: func(ctx context.Context) error {
 			n.auth.ForgetStore()
 			cache.PurgeAll()
@@ -25,7 +25,18 @@ func (n *node) newHistory() *history.Service {
 		},
 		Accepted: n.auth.SetAcceptedEpoch, Resync: n.hub.Resync,
 	})
-	n.monitor.BeforeReady(h.Start)
+	n.monitor.BeforeReady(func(ctx context.Context) error {
+		n.nodes.Announce(ctx)
+		if err := n.db.ReadLayout(ctx); err != nil {
+			n.nodes.Withdraw(ctx)
+			return err
+		}
+		return h.Start(ctx)
+	})
+	n.monitor.AddChecks(func() []readiness.Check {
+		detail, ok := n.nodes.DescribeBuilds()
+		return []readiness.Check{{Name: "versions", OK: ok, Detail: detail}}
+	})
 	n.monitor.AddChecks(func() (list []readiness.Check) {
 		for _, c := range h.Checks() {
 			list = append(list, readiness.Check{Name: c.Name, OK: c.OK, Detail: c.Detail})
@@ -63,6 +74,8 @@ var (
 		"Times that this node noticed that the history of the store went back.", nil, nil)
 	entriesLostDesc = prometheus.NewDesc("parlor_history_entries_lost",
 		"Ledger entries that the store lost at least, since an operator accepted it last.", nil, nil)
+	acknowledgedLostDesc = prometheus.NewDesc("parlor_history_acknowledged_lost",
+		"Lost ledger entries that nodes had acknowledged to callers, since an operator accepted the store last.", nil, nil)
 	moneyStoppedDesc = prometheus.NewDesc("parlor_money_stopped",
 		"1 while money is stopped until an operator accepts the store, else 0.", nil, nil)
 	confirmationsDesc = prometheus.NewDesc("parlor_replica_confirmations_total",
@@ -73,7 +86,7 @@ var (
 // Describe implements prometheus.Collector.
 func (*historyCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		epochDesc, historyLossesDesc, entriesLostDesc, moneyStoppedDesc, confirmationsDesc,
+		epochDesc, historyLossesDesc, entriesLostDesc, acknowledgedLostDesc, moneyStoppedDesc, confirmationsDesc,
 	} {
 		descs <- d
 	}
@@ -92,6 +105,7 @@ func (c *historyCollector) Collect(metrics chan<- prometheus.Metric) {
 		prometheus.MustNewConstMetric(epochDesc, gauge, float64(stats.Epoch)),
 		prometheus.MustNewConstMetric(historyLossesDesc, counter, float64(stats.Losses)),
 		prometheus.MustNewConstMetric(entriesLostDesc, gauge, float64(stats.EntriesLost)),
+		prometheus.MustNewConstMetric(acknowledgedLostDesc, gauge, float64(stats.AcknowledgedLost)),
 		prometheus.MustNewConstMetric(moneyStoppedDesc, gauge, stopped),
 		prometheus.MustNewConstMetric(confirmationsDesc, counter, float64(confirmed), "confirmed"),
 		prometheus.MustNewConstMetric(confirmationsDesc, counter, float64(missed), "missed"),

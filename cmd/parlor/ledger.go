@@ -30,7 +30,7 @@ func withWallets(c *cobra.Command, run func(ctx context.Context, wallets *wallet
 	if err != nil {
 		return err
 	}
-	wallets, closeStore, err := openWallets(s)
+	wallets, closeStore, err := openWallets(c.Context(), s)
 	if err != nil {
 		return err
 	}

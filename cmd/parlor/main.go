@@ -20,52 +20,69 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// stopSignals are the signals that end what runs in good order. A closed terminal is one of them,
-// unless nohup or the like made this process ignore it.
-func stopSignals() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
+// endWithTerminal makes a closed terminal end a command in good order, unless nohup or the like
+// made this process ignore it. A node for production reloads instead: see serveCommand.
+func endWithTerminal(c *cobra.Command, _ []string) {
+	if c.Name() == "serve" || signal.Ignored(syscall.SIGHUP) {
+		return
 	}
-	return signals
+	ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	c.SetContext(ctx)
 }
 
-// run executes a command line and returns the exit status: 0, 1 for an error, 78 for wrong
-// settings.
+// run executes a command line and returns the exit status: 0, 1 for an error or a verdict, 69
+// for no verdict, 78 for wrong settings.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := &cobra.Command{
-		Use: "parlor", Short: "Game sessions with stakes, wallets, purchases and saves; Redis is the only state",
-		SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-	}
+	root := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	return exitStatus(root.ExecuteContext(ctx), stderr)
+}
+
+// newRootCommand returns the command with all others below it.
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use: "parlor", Short: "Game sessions with stakes, wallets, purchases and saves; Redis is the only state",
+		SilenceErrors: true, SilenceUsage: true, PersistentPreRun: endWithTerminal,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return config.SettingErrors{
 			{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())},
 		}
 	})
 	root.AddCommand(devCommand(), serveCommand(), initCommand(), configCommand(), consoleCommand(), tokenCommand(),
-		seedCommand(),
+		seedCommand(), upgradeCommand(),
 		auditCommand(), boardsCommand(), tournamentsCommand(), roomsCommand(), storeCommand(), ledgerCommand(),
-		backupCommand(), restoreCommand(), tailCommand(),
+		backupCommand(), restoreCommand(), upgradeCommand(), tailCommand(),
 		healthcheckCommand(), versionCommand())
-	return exitStatus(root.ExecuteContext(ctx), stderr)
+	return root
 }
 
 // errReported is returned by a command that has printed its error.
 var errReported = errors.New("reported")
 
+// noVerdictError is the error of a command whose exit status 1 is a verdict, when it could not come
+// to one.
+type noVerdictError struct{ error }
+
+func (e noVerdictError) Unwrap() error { return e.error }
+
+// noVerdictStatus is EX_UNAVAILABLE of sysexits.h.
+const noVerdictStatus = 69
+
 // exitStatus prints an error and returns the exit status.
 func exitStatus(err error, stderr io.Writer) int {
 	var wrongSettings config.SettingErrors
 	var unmet redisdb.RequirementError
+	var noVerdict noVerdictError
 	switch {
 	case err == nil:
 		return 0
@@ -74,6 +91,9 @@ func exitStatus(err error, stderr io.Writer) int {
 		return config.ExitStatus
 	case !errors.Is(err, errReported):
 		_, _ = fmt.Fprintf(stderr, "parlor: %v\n", err)
+	}
+	if errors.As(err, &noVerdict) {
+		return noVerdictStatus
 	}
 	return 1
 }

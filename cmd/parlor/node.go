@@ -6,6 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/accounts"
@@ -17,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
+	"github.com/parlor-games/parlor/internal/logs"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/presence"
 	"github.com/parlor-games/parlor/internal/prizes"
@@ -26,6 +30,7 @@ import (
 	"github.com/parlor-games/parlor/internal/stops"
 	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
+	"github.com/parlor-games/parlor/internal/usage"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
@@ -47,7 +52,8 @@ type domains struct {
 	prizes *prizes.Service
 	tours  *tournaments.Service
 	stops  *stops.Service
-	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
+	memory *redisdb.Watermark // how full the store is; the monitor keeps it
+	usage  *usage.Service     // decides whether a game gets anything new
 }
 
 // openArchive returns the archive of the ledger, nil for none.
@@ -65,14 +71,17 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	d := domains{
 		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
 	}
-	d.users.RestrictNew(d.memory.AdmitNew)
 	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Stops: d.stops})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
 	})
 	d.users.RestrictAvatars(d.games)
-	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
+	d.usage = usage.New(db, d.games, d.memory, slog.Default())
+	d.users.RestrictNew(d.admitPlayer)
+	d.assets = assets.New(db, d.wallet, assets.Options{
+		ReceiptTTL: s.IdempotencyTTL, Games: d.games, AdmitNew: d.usage.AdmitNew,
+	})
 	var keyedHash func(ctx context.Context, label, text string) ([]byte, error)
 	if len(s.SigningKeys) > 0 {
 		d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
@@ -83,22 +92,44 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	}
 	d.prizes = prizes.New(db, d.wallet)
 	d.boards = leaderboards.New(db, d.users, d.games, leaderboards.Options{
-		AdmitNew: d.memory.AdmitNew, Prizes: d.prizes,
+		AdmitNew: d.usage.AdmitNew, Prizes: d.prizes,
 	})
-	var quotas rooms.Quotas
-	if s.RateLimitsEnabled {
-		quotas = rooms.DefaultQuotas()
-	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
-		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
+		AdmitNew: d.usage.AdmitNew, Quotas: roomQuotas(s), CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
+		HasPrizes: d.boards.HasStakes,
 	})
+	d.games.CheckFeedsOf(d.boards)
 	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
-	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.memory.AdmitNew})
+	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.usage.AdmitNew})
 	d.rooms.SetConsumer(rooms.FeedsMatch, d.tours.RoomEnded)
 	return d
+}
+
+// admitPlayer returns nil when a game may have a new player, and counts the player.
+func (d *domains) admitPlayer(ctx context.Context, gameID int64) error {
+	if err := d.usage.AdmitNew(gameID); err != nil {
+		return err
+	}
+	return d.games.CountPlayer(ctx, gameID)
+}
+
+// roomQuotas returns what one player may have in rooms.
+func roomQuotas(s config.Settings) (none rooms.Quotas) {
+	if s.RateLimitsEnabled {
+		return rooms.DefaultQuotas()
+	}
+	return none
+}
+
+// requestLimits returns the limits on requests, nil for none.
+func requestLimits(s config.Settings) auth.Limits {
+	if s.RateLimitsEnabled {
+		return auth.DefaultLimits()
+	}
+	return nil
 }
 
 func revealKeys(keys []config.Secret) [][]byte {
@@ -120,11 +151,23 @@ func saveKeys(s config.Settings) [][]byte {
 // node is one Parlor node: the domains, and the API and sockets in front of them.
 type node struct {
 	domains
-	settings  config.Settings
-	mode      config.Mode
-	log       *slog.Logger
+	settings config.Settings // as the node was started; see current
+	mode     config.Mode
+	log      *slog.Logger
+
+	// current has the settings of now, with those that a reload has changed. load reads them again,
+	// and reloads has a value for each time to do so; both are nil where nothing is reloaded.
+	current  atomic.Pointer[config.Settings]
+	load     func() (config.Settings, error)
+	reloads  <-chan os.Signal
+	logLevel *slog.LevelVar
+
+	saves       *progress.Service
+	idempotency *idempotency.Service
+
 	apiServer *handlers.Server
 	limiter   *auth.Limiter
+	trail     *trail.Service
 	nodes     *nodes.Service
 	hub       *realtime.Hub
 	presence  *presence.Service
@@ -134,23 +177,21 @@ type node struct {
 
 // newNode returns a node on a store. gameServer is that of the demo, or nil.
 func newNode(
-	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, gameServer http.Handler,
+	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, storeErrors *logs.StoreErrors,
+	gameServer http.Handler,
 ) (*node, error) {
 	old, err := openArchive(s)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{domains: newDomains(db, old, s, mode), settings: s, mode: mode, log: log}
-	var limits auth.Limits
-	if s.RateLimitsEnabled {
-		limits = auth.DefaultLimits()
-	}
+	n := &node{domains: newDomains(db, old, s, mode), settings: s, mode: mode, log: log, logLevel: new(slog.LevelVar)}
+	n.current.Store(&s)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.monitor = readiness.NewMonitor(db, requirements(s), n.memory, log)
 	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "parlor_store_memory_used_percent",
-		Help: "How much of its limit the fullest server of the store uses; above 85 nothing new is admitted.",
+		Help: "How much of its limit the fullest server of the store uses; above 85 games over their share get nothing new.",
 	}, func() float64 { return float64(n.memory.PercentUsed()) }))
 	metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parlor_rooms_parked_total",
@@ -159,43 +200,51 @@ func newNode(
 	if old != nil {
 		n.reportArchive(metrics)
 	}
-	n.limiter = auth.NewLimiter(db, limits)
+	n.limiter = auth.NewLimiter(db, requestLimits(s))
+	n.trail = trail.New(db, log)
 	n.presence = presence.New(db, presence.Options{Log: log, Grace: s.PresenceGrace})
 	n.nodes = n.newNodes()
 	n.hub = realtime.New(db, realtime.Options{
-		Log: log, HasOtherNodes: n.presence.HasOthers, Observer: n.presence,
+		Log: log, OtherServes: n.nodes.OtherServes, Observer: n.presence,
 	})
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)
 	n.wallet.CompareArchiveAfter(n.history.LostIn)
 	db.GateMoney(n.allowMoney)
-	metrics.MustRegister(&historyCollector{n.history, db})
+	metrics.MustRegister(&historyCollector{n.history, db}, &clockCollector{db.Clock})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{
-		SigningKeys: saveKeys(s), AdmitNew: n.memory.AdmitNew, Log: log,
+		SigningKeys: saveKeys(s), AdmitNew: n.usage.AdmitNew, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
+	n.saves = saves
+	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Boards:      n.boards,
 		Tournaments: n.tours,
 		Limiter:     n.limiter,
-		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
+		Idempotency: n.idempotency,
 		Readiness:   n.monitor,
 		Stops:       n.stops,
 		Accounts: accounts.New(accounts.Deps{
 			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
 		}),
-		Trail:    trail.New(db, log),
+		Trail:    n.trail,
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
+		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
 		Nodes:          n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,
 	})
-	return n, err
+	if err != nil {
+		return nil, err
+	}
+	n.monitor.OwnOutages(storeErrors, n.apiServer.UnavailableCalls)
+	return n, nil
 }
 
 // confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
@@ -247,15 +296,14 @@ func requirements(s config.Settings) redisdb.Requirements {
 	return r
 }
 
-// newLog returns the log of the process and makes it slog's default and the log of go-redis.
-func newLog(s config.Settings, to io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: s.LogLevel}
-	var handler slog.Handler = slog.NewTextHandler(to, options)
-	if s.LogFormat == "json" {
-		handler = slog.NewJSONHandler(to, options)
-	}
+// newLog returns the log of a node and its level, and makes it slog's default and the log of
+// go-redis. What it holds back is decided by the node's monitor.
+func newLog(s config.Settings, to io.Writer) (*slog.Logger, *slog.LevelVar, *logs.StoreErrors) {
+	level := new(slog.LevelVar)
+	level.Set(s.LogLevel)
+	handler, storeErrors := logs.NewStoreErrors(logs.NewHandler(to, level, s.LogFormat == "json"))
 	log := slog.New(handler)
 	slog.SetDefault(log)
 	redisdb.SetLogger(log)
-	return log
+	return log, level, storeErrors
 }

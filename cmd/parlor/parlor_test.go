@@ -192,7 +192,8 @@ func TestConfigShowsTheDurabilityThatHoldsNow(t *testing.T) {
 }
 
 func TestVersionPrintsTheBuild(t *testing.T) {
-	if out := must(t, "version"); !regexp.MustCompile(`^parlor \S+ commit \S+ go1\.\S+ linux/\w+\n$`).MatchString(out) {
+	want := regexp.MustCompile(`^parlor \S+ commit \S+ go1\.\S+ linux/\w+ layouts \d+-\d+\n$`)
+	if out := must(t, "version"); !want.MatchString(out) {
 		t.Errorf("version: %q", out)
 	}
 }
@@ -366,18 +367,6 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 	})
 }
 
-func TestSIGHUPDrainsLikeSIGTERM(t *testing.T) {
-	t.Parallel()
-	n := nodetest.Start(t, redistest.StartFor(t, "--appendonly", "yes").URL(), "PARLOR_DRAIN_DELAY=1s")
-	if err := syscall.Kill(n.Pid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	n.WaitReady(http.StatusServiceUnavailable)
-	if status := n.Wait(); status != 0 || !strings.Contains(n.Log(), "msg=draining") {
-		t.Errorf("exits %d:\n%s", status, n.Log())
-	}
-}
-
 func TestServeReportsAnAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -464,7 +453,7 @@ func startDev(t *testing.T, env []string, args ...string) *devProcess {
 	t.Helper()
 	d := &devProcess{Cmd: exec.Command(nodetest.Binary(t), append([]string{"dev"}, args...)...)}
 	d.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
-	d.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	redistest.EndWithParent(d.Cmd)
 	d.Stderr = &d.stderr
 	out, err := d.StdoutPipe()
 	if err != nil {
@@ -781,6 +770,22 @@ func TestDevRevokesTheServerKeysOfProcessesThatWereKilled(t *testing.T) {
 	}
 }
 
+func TestDevWarnsWhereOthersReachIt(t *testing.T) {
+	for listen, want := range map[string]bool{
+		"127.0.0.1:8080": false, "[::1]:0": false, "localhost:8080": false, "127.3.2.1:1": false,
+		"0.0.0.0:8080": true, ":8080": true, "[::]:8080": true, "192.168.1.5:8080": true, "laptop.local:8080": true,
+	} {
+		if got := isOpenToOthers(listen); got != want {
+			t.Errorf("%s is open to others: %v", listen, got)
+		}
+	}
+	dev := startDev(t, nil, "--listen", "0.0.0.0:0", "--internal-listen", "127.0.0.1:0")
+	if !strings.Contains(strings.Join(dev.lines, "\n"), "# WARNING: everybody who reaches 0.0.0.0:0 can play") {
+		t.Errorf("dev prints %v", dev.lines)
+	}
+	dev.stop(t)
+}
+
 func TestTheConsoleLinkOfDevLastsADay(t *testing.T) {
 	server := redistest.StartFor(t)
 	dev := startDev(t, nil, "--redis-url", server.URL(), "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0")
@@ -869,8 +874,8 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		t.Errorf("--deep exits %d:\n%s", status, out)
 	}
 
-	if status, out := audit("--game", "2"); status != 0 || strings.Contains(out, "GOLD") {
-		t.Errorf("of a game without money it exits %d:\n%s", status, out)
+	if status, out := audit("--game", "2"); status != 1 || !strings.Contains(out, "game_not_found") {
+		t.Errorf("of a game that is not there it exits %d:\n%s", status, out)
 	}
 
 	db, err := redisdb.Open(store)

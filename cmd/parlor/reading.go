@@ -11,10 +11,11 @@ import (
 
 // newNodes returns the service by which the node reports on itself.
 func (n *node) newNodes() *nodes.Service {
-	release, _ := version()
+	release, commit := version()
 	host, _ := os.Hostname() // "" is shown as it is
 	return nodes.New(n.db, nodes.Options{
-		ID: uuid.NewString(), Host: host, Version: release, Mode: n.settings.Durability, Read: n.read,
+		ID: uuid.NewString(), Host: host, Version: release, Commit: commit, Mode: n.settings.Durability,
+		Read: n.read,
 	})
 }
 

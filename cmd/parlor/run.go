@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/config"
 	"golang.org/x/sync/errgroup"
@@ -28,7 +28,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 		return err
 	}
 	internal, err := net.Listen("tcp", n.settings.InternalListenAddress)
-	if errors.Is(err, syscall.EADDRINUSE) && !n.settings.IsSet("internal-listen") {
+	if errors.Is(err, errAddressTaken) && !n.settings.IsSet("internal-listen") {
 		// A second node on this machine, without a setting for the address of its metrics.
 		n.log.Warn(
 			"the internal address is taken, another port is used; set PARLOR_INTERNAL_LISTEN",
@@ -48,11 +48,16 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	group, workCtx := errgroup.WithContext(work)
 	publicServer, internalServer := newHTTPServer(n.apiServer, n.log), newHTTPServer(n.apiServer.InternalHandler(), n.log)
 	internalServer.WriteTimeout = profileTimeout
+	handlers.SetConnContext(publicServer)
 	group.Go(func() error { return ignoreStop(handlers.Serve(publicServer, public)) })
 	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
+	if n.settings.ReadyListenAddress != "" {
+		group.Go(func() error { return n.serveWhenReady(workCtx, publicServer) })
+	}
 	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.monitor.Run(workCtx)) })
-	group.Go(func() error { return n.runStoreWork(workCtx) })
+	group.Go(func() error { return n.runStoreWork(workCtx, public.Addr()) })
+	group.Go(func() error { n.runReloads(workCtx); return nil })
 
 	release, commit := version()
 	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(),
@@ -74,6 +79,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	case <-ctx.Done():
 	case <-workCtx.Done(): // something failed
 	}
+	notifySystemd(n.log, daemon.SdNotifyStopping)
 	n.drain(workCtx, publicServer, internalServer)
 	stopWork()
 	err = group.Wait()
@@ -94,24 +100,42 @@ func (n *node) listenPublic() (net.Listener, error) {
 	}
 	host, port, _ := net.SplitHostPort(address) // checked by config
 	first, _ := strconv.Atoi(port)
-	for next := first + 1; errors.Is(err, syscall.EADDRINUSE) && next < first+portAttempts; next++ {
+	for next := first + 1; errors.Is(err, errAddressTaken) && next < first+portAttempts; next++ {
 		listener, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(next)))
 	}
 	return listener, err
 }
 
-// runStoreWork runs the background work in the store, as soon as that has met the requirements.
-func (n *node) runStoreWork(ctx context.Context) error {
+// serveWhenReady opens the second public address once the node can serve. Until then a connection
+// is refused, which any balancer tries elsewhere. It would not repeat a request that got 503.
+func (n *node) serveWhenReady(ctx context.Context, server *http.Server) error {
 	select {
 	case <-n.monitor.Started():
-		n.log.Info("ready", "store", string(n.db.Kind()))
 	case <-ctx.Done():
 		return nil
 	}
+	listener, err := net.Listen("tcp", n.settings.ReadyListenAddress)
+	if err != nil {
+		return err
+	}
+	n.log.Info("open for balancers", "listen", listener.Addr().String())
+	return ignoreStop(handlers.Serve(server, listener))
+}
+
+// runStoreWork runs the background work in the store, as soon as that has met the requirements.
+func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
+	select {
+	case <-n.monitor.Started():
+		n.log.Info("ready", "store", string(n.db.Kind()))
+		notifySystemd(n.log, daemon.SdNotifyReady)
+	case <-ctx.Done():
+		return nil
+	}
+	n.nodes.Advertise(n.ownAddress(ctx, listen))
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
-		n.presence.Run, n.boards.Run, n.tours.Run, n.apiServer.Run,
+		n.presence.Run, n.usage.Run, n.boards.Run, n.tours.Run, n.apiServer.Run, n.trail.Run,
 	} {
 		group.Go(func() error { return ignoreStop(run(ctx)) })
 	}
@@ -121,14 +145,18 @@ func (n *node) runStoreWork(ctx context.Context) error {
 // drain reports not ready so that balancers stop sending requests, closes the sockets, then lets
 // running requests end. It skips the delay when workCtx has ended: something failed.
 func (n *node) drain(workCtx context.Context, servers ...*http.Server) {
+	s := n.current.Load()
 	n.presence.Drain()
 	n.apiServer.Drain()
-	n.log.Info("draining", "delay", n.settings.DrainDelay, "timeout", n.settings.DrainTimeout)
+	n.log.Info("draining", "delay", s.DrainDelay.String(), "timeout", s.DrainTimeout.String(),
+		"sockets", n.hub.Stats().Clients)
+	defer n.logDrain()()
 	select {
-	case <-time.After(n.settings.DrainDelay):
+	case <-time.After(s.DrainDelay):
 	case <-workCtx.Done():
 	}
-	shutdownCtx, cancel := context.WithTimeout(context.Background(), n.settings.DrainTimeout)
+	n.apiServer.RefuseSockets()
+	shutdownCtx, cancel := context.WithTimeout(context.Background(), s.DrainTimeout)
 	defer cancel()
 	if err := n.hub.Drain(shutdownCtx); err != nil {
 		n.log.Warn("sockets did not close in time", "cause", err)
@@ -139,6 +167,25 @@ func (n *node) drain(workCtx context.Context, servers ...*http.Server) {
 			_ = s.Close()
 		}
 	}
+}
+
+// logDrain logs each second how many sockets are left, until stop is called.
+func (n *node) logDrain() (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				n.log.Info("draining", "sockets", n.hub.Stats().Clients)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
 }
 
 // Limits of a connection. A profile from the internal listener takes as long as it was requested

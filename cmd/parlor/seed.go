@@ -12,10 +12,13 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -218,6 +221,10 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 				Name: seededGameName, Origins: origins, SignupGrant: &games.SignupGrantInput{
 					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny,
 				},
+				// The examples of the documents have rooms of both kinds.
+				Settings: games.SettingsPatch{
+					Settlements: &[]games.Settlement{games.SettledByServer, games.SettledByConsensus},
+				},
 			})
 		}
 		after = next
@@ -257,17 +264,44 @@ func seedCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "seed", Args: cobra.NoArgs,
 		Short: "Create an example game with tokens, assets, players, a leaderboard and a tournament, where they are missing",
+		Long: "seed creates the installation too where the store is empty, as the first node does: --room-shards must be\n" +
+			"that of the nodes.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withDomains(c, func(d domains) error {
-				example, err := d.seed(c.Context())
-				if err == nil {
-					example.print(c.OutOrStdout())
-				}
+			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
+			if err != nil {
 				return err
-			}, "signing-key")
+			}
+			db, installation, err := openAnyStore(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			if err := makeInstallation(c.Context(), db, installation, s.RoomShards); err != nil {
+				return err
+			}
+			example, err := newDomains(db, nil, s, config.ModeTool).seed(c.Context())
+			if err == nil {
+				example.print(c.OutOrStdout())
+			}
+			return err
 		},
 	}
-	return settingFlags(c, "redis-url", "signing-key", "config")
+	return settingFlags(c, "redis-url", "signing-key", "room-shards", "config")
+}
+
+// makeInstallation makes an empty store an installation. It returns a storeError for a store of
+// another layout, and for one that nodes found empty and stopped.
+func makeInstallation(ctx context.Context, db *redisdb.DB, found redisdb.Installation, roomShards int) error {
+	switch {
+	case found.Problem() == "":
+		return nil
+	case !found.IsMissing() || found.IsStopped:
+		return storeError{found}
+	}
+	if err := db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: roomShards}); err != nil {
+		return err
+	}
+	return history.Found(ctx, db)
 }
 
 func (s *seedResult) print(out io.Writer) {

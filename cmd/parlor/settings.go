@@ -57,7 +57,34 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 			},
 		},
 	})
-	return s, s.Require(err, required...)
+	err = s.Require(err, required...)
+	if mode == config.ModeServe {
+		err = checkOpenFiles(s.MaxSockets, err)
+	}
+	return s, err
+}
+
+// reservedFiles is how many open files a node needs beside the sockets: its connections to the
+// store, those of requests, and files.
+const reservedFiles = 500
+
+// checkOpenFiles returns err with an error added when this process may not open enough files for so
+// many sockets.
+func checkOpenFiles(sockets int, err error) error {
+	limit, known := openFileLimit()
+	if needed := uint64(sockets) + reservedFiles; known && limit < needed {
+		fix := "start the node with more: LimitNOFILE= of systemd, ulimits of a container, ulimit -n of a shell"
+		if limit > reservedFiles {
+			fix += fmt.Sprintf("; or set %d at most", limit-reservedFiles)
+		}
+		var errs config.SettingErrors
+		errors.As(err, &errs)
+		return append(errs, config.SettingError{
+			Setting: "PARLOR_MAX_SOCKETS",
+			Problem: fmt.Sprintf("%d needs %d open files, and this process may have %d; %s", sockets, needed, limit, fix),
+		})
+	}
+	return err
 }
 
 // checkStoreURL only parses the address.

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
+	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/stops"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -25,28 +27,78 @@ func storeCommand() *cobra.Command {
 func storeStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Args: cobra.NoArgs,
-		Short: "Print what is known of the store's history; exit 1 while money is stopped",
+		Short: "Print what is known of the store's history; exit 1 while there is something to accept",
+		Long: "status prints which installation the store has, and what nodes noticed. The exit status is 1 while money\n" +
+			"is stopped, while a loss is not accepted, and for a store that is empty or has another layout. It is 69 when\n" +
+			"the store could not be read.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			asJSON, _ := c.Flags().GetBool("json")
-			return withStore(c, func(ctx context.Context, db *redisdb.DB) error {
-				status, err := history.ReadStatus(ctx, db)
-				switch {
-				case err != nil:
-					return err
-				case asJSON:
-					err = printJSON(c.OutOrStdout(), status)
-				default:
-					err = printStatus(c.OutOrStdout(), status)
-				}
-				if err == nil && status.Stop != nil {
-					err = errors.New(status.Stop.Sentence())
-				}
+			s, err := loadSettings(c, config.ModeTool, "redis-url")
+			if err != nil {
 				return err
-			})
+			}
+			status, err := readStoreStatus(c.Context(), s)
+			switch {
+			case err != nil:
+				return noVerdictError{err}
+			case asJSON:
+				err = printJSON(c.OutOrStdout(), status)
+			default:
+				err = printStatus(c.OutOrStdout(), status)
+			}
+			return cmp.Or(err, status.verdict())
 		},
 	}
 	c.Flags().Bool("json", false, "print JSON")
 	return settingFlags(c, "redis-url", "config")
+}
+
+// storeStatus is what `parlor store status` prints.
+type storeStatus struct {
+	history.Status
+	Layout string `json:"layout"` // "" when no node has written it yet
+	// StoppedGames are the games that are stopped by themselves.
+	StoppedGames []stops.Stop `json:"stoppedGames"`
+	// Problem is why nothing else is read of the store, "" for an installation of this layout.
+	Problem string `json:"problem"`
+
+	hasOtherLayout bool
+}
+
+// readStoreStatus reads the status of any store. Of one with another layout it reads nothing but
+// that and its name.
+func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error) {
+	db, found, err := openAnyStore(ctx, s)
+	if err != nil {
+		return storeStatus{}, err
+	}
+	defer func() { _ = db.Close() }()
+	status := storeStatus{Layout: found.Layout, Problem: found.Problem(), hasOtherLayout: found.HasOtherLayout()}
+	if status.hasOtherLayout {
+		status.Status = history.Status{Installation: found.ID, Former: []string{}, Losses: []history.Loss{}}
+		status.StoppedGames = []stops.Stop{}
+		return status, nil
+	}
+	if status.Status, err = history.ReadStatus(ctx, db); err == nil {
+		status.StoppedGames, err = stops.ReadAll(ctx, db)
+	}
+	return status, err
+}
+
+// verdict returns an error while an operator has something to look at.
+func (s storeStatus) verdict() error {
+	losses := s.NotAccepted()
+	switch {
+	case s.Stop != nil:
+		return errors.New(s.Stop.Sentence())
+	case s.Problem != "":
+		return errors.New(s.Problem)
+	case len(losses) > 0:
+		return fmt.Errorf("%d losses are not accepted; an operator can accept them with: parlor store accept", len(losses))
+	case len(s.StoppedGames) > 0:
+		return fmt.Errorf("the money of %d games is stopped: see parlor audit", len(s.StoppedGames))
+	}
+	return nil
 }
 
 func storeAcceptCommand() *cobra.Command {
@@ -61,55 +113,65 @@ func storeAcceptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withDomains(c, func(d domains) error {
-				ctx := c.Context()
-				before, after, err := history.Accept(ctx, d.db)
-				if err != nil {
-					return err
-				}
-				d.recordInTrail(ctx, nil, trail.Write{
-					Action: "acceptStore", Target: "store", Before: before, After: struct {
-						Installation string `json:"installation"`
-						Epoch        int64  `json:"epoch"`
-						Reason       string `json:"reason"`
-					}{after.Installation, after.Epoch, reason},
-				})
-				_, err = fmt.Fprintf(c.OutOrStdout(), "accepted: installation %s, epoch %d; nodes go on within two seconds\n",
-					after.Installation, after.Epoch)
+			s, err := loadSettings(c, config.ModeTool, "redis-url")
+			if err != nil {
 				return err
+			}
+			ctx := c.Context()
+			db, found, err := openAnyStore(ctx, s)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			if isEmptied := found.IsMissing() && found.IsStopped; found.Problem() != "" && !isEmptied {
+				return storeError{found}
+			}
+			before, after, err := history.Accept(ctx, db)
+			if err != nil {
+				return err
+			}
+			newDomains(db, nil, s, config.ModeTool).recordInTrail(ctx, nil, trail.Write{
+				Action: "acceptStore", Target: "store", Before: before, After: struct {
+					Installation string `json:"installation"`
+					Epoch        int64  `json:"epoch"`
+					Reason       string `json:"reason"`
+				}{after.Installation, after.Epoch, reason},
 			})
+			_, err = fmt.Fprintf(c.OutOrStdout(), "accepted: installation %s, epoch %d; nodes go on within two seconds\n",
+				after.Installation, after.Epoch)
+			return err
 		},
 	}
 	addReasonFlag(c)
 	return settingFlags(c, "redis-url", "config")
 }
 
-func printStatus(to io.Writer, s history.Status) error {
+func printStatus(to io.Writer, s storeStatus) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(name string, value any) { _, _ = fmt.Fprintf(w, "%s\t%v\n", name, value) }
-	if s.Installation == "" {
-		line("installation", "none: the store is empty")
-	} else {
-		line("installation", s.Installation)
+	line("installation", cmp.Or(s.Installation, "none: the store is empty"))
+	line("layout", cmp.Or(s.Layout, "none"))
+	if s.hasOtherLayout {
+		line("history", "not read: the layout is another one")
+		return w.Flush()
 	}
 	line("epoch", s.Epoch)
 	line("accepted epoch", s.Accepted)
-	if s.Stop == nil {
-		line("money", "goes on")
-	} else {
+	switch {
+	case s.Stop != nil:
 		line("money", "stopped at "+wire.FormatTime(s.Stop.At)+" by "+s.Stop.Node+": "+string(s.Stop.Cause))
+	case s.Problem == "":
+		line("money", "goes on")
+	}
+	for _, stop := range s.StoppedGames {
+		line("stopped", fmt.Sprintf("game %d, %s: %s (%s)", stop.GameID, wire.FormatTime(stop.At), stop.Detail, stop.Cause))
 	}
 	for _, l := range s.Losses {
 		name := "lost"
 		if l.Epoch <= s.Accepted {
 			name = "lost, accepted"
 		}
-		line(name, fmt.Sprintf("epoch %d, %s: %s", l.Epoch, wire.FormatTime(l.At), describeLoss(l)))
+		line(name, fmt.Sprintf("epoch %d, %s: %s", l.Epoch, wire.FormatTime(l.At), l.Sentence()))
 	}
 	return w.Flush()
-}
-
-func describeLoss(l history.Loss) string {
-	return fmt.Sprintf("game %d, at least %d ledger entries: %d were there, %d are", l.GameID, l.Entries(), l.Known,
-		l.Present)
 }

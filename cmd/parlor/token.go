@@ -7,7 +7,6 @@ import (
 
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
 
@@ -25,7 +24,7 @@ func tokenCommand() *cobra.Command {
 			if game < 1 || user < 1 || ttl <= 0 {
 				return errors.New("token needs --game and --user, and a --ttl above 0")
 			}
-			db, err := redisdb.Open(s.RedisURL.Reveal())
+			db, err := openToolStore(c.Context(), s)
 			if err != nil {
 				return err
 			}

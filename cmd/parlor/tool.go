@@ -15,9 +15,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// withStore opens the store of the settings for a tool.
-func withStore(c *cobra.Command, work func(context.Context, *redisdb.DB) error) error {
-	return withDomains(c, func(d domains) error { return work(c.Context(), d.db) })
+// storeError is why a command does not read a store: it is empty, or has another layout.
+type storeError struct {
+	found redisdb.Installation
+}
+
+func (e storeError) Error() string { return e.found.Problem() }
+
+// openToolStore opens the store of the settings for a command. It returns a storeError for a store
+// that has no installation of this layout. Every command opens its store here, unless an empty one
+// is right for it too.
+func openToolStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
+	db, installation, err := openAnyStore(ctx, s)
+	if err == nil && installation.Problem() != "" {
+		err = errors.Join(storeError{installation}, db.Close())
+	}
+	return db, err
+}
+
+// openAnyStore opens the store of the settings, also one that is empty or has another layout.
+func openAnyStore(ctx context.Context, s config.Settings) (*redisdb.DB, redisdb.Installation, error) {
+	db, err := redisdb.Open(s.RedisURL.Reveal())
+	if err != nil {
+		return nil, redisdb.Installation{}, err
+	}
+	installation, err := db.ReadInstallation(ctx)
+	if err != nil {
+		return nil, redisdb.Installation{}, errors.Join(err, db.Close())
+	}
+	return db, installation, nil
 }
 
 // withDomains calls work with the domains on the store of the settings, for a tool. more are the
@@ -27,7 +53,7 @@ func withDomains(c *cobra.Command, work func(d domains) error, more ...string) e
 	if err != nil {
 		return err
 	}
-	db, err := redisdb.Open(s.RedisURL.Reveal())
+	db, err := openToolStore(c.Context(), s)
 	if err != nil {
 		return err
 	}

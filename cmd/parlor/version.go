@@ -6,14 +6,20 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
+
+// These are linked in where Go does not know them, because the sources are no git repository:
+//
+//	go build -ldflags "-X main.linkedVersion=v1.0.0 -X main.linkedCommit=0169ad8…" ./cmd/parlor
+var linkedVersion, linkedCommit string
 
 // version returns the module's version and the commit, "unknown" when the build does not have them.
 func version() (release, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown", "unknown"
+		return cmp.Or(linkedVersion, "unknown"), cmp.Or(linkedCommit, "unknown")
 	}
 	dirty := ""
 	for _, s := range info.Settings {
@@ -26,22 +32,24 @@ func version() (release, commit string) {
 			}
 		}
 	}
-	return cmp.Or(info.Main.Version, "unknown"), cmp.Or(commit, "unknown") + dirty
+	return cmp.Or(linkedVersion, info.Main.Version, "unknown"), cmp.Or(commit, linkedCommit, "unknown") + dirty
 }
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print version, commit and Go release", Args: cobra.NoArgs,
+		Use: "version", Short: "Print version, commit, Go release and the layouts that it reads", Args: cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
 			release, commit := version()
 			_, _ = fmt.Fprintf(
 				c.OutOrStdout(),
-				"parlor %s commit %s %s %s/%s\n",
+				"parlor %s commit %s %s %s/%s layouts %d-%d\n",
 				release,
 				commit,
 				runtime.Version(),
 				runtime.GOOS,
 				runtime.GOARCH,
+				redisdb.OldestLayout(),
+				redisdb.NewestLayout(),
 			)
 		},
 	}

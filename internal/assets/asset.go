@@ -117,7 +117,8 @@ func (v *validator) checkMetadata(text wire.RawJSON) {
 		return
 	}
 	var members map[string]wire.RawJSON
-	if len(text) > MaxMetadataBytes || wire.Unmarshal(text, &members) != nil || members == nil {
+	if len(text) > MaxMetadataBytes || wire.Unmarshal(text, &members) != nil || members == nil ||
+		wire.HasInfinity(text) {
 		v.Add("metadata", "format", "must be a JSON object of at most 4096 bytes")
 	}
 }

@@ -426,7 +426,9 @@ func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
 		}
 	}
 	long := `{"a":"` + strings.Repeat("x", 4096) + `"}`
-	for _, invalid := range []string{`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", long} {
+	for _, invalid := range []string{
+		`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", `{"a":1e999}`, long,
+	} {
 		in := assets.CreateInput{Name: "x", TokenCode: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
 		if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, apierror.InvalidRequest) {
 			t.Errorf("%.20s: %v", invalid, err)

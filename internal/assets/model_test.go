@@ -111,15 +111,16 @@ type model struct {
 	wallets   *wallet.Service
 	catalogue *assets.Service
 
-	token    string
-	decimals int
-	users    [players]int64
-	free     [players]*big.Int
-	held     [players]*big.Int
-	granted  [players]bool
-	assets   []*modelAsset
-	games    map[int64]*modelGame
-	requests []*request
+	token       string
+	decimals    int
+	users       [players]int64
+	free        [players]*big.Int
+	held        [players]*big.Int
+	granted     [players]bool
+	grantsOfDay map[int64]*big.Int // units of the day, by game
+	assets      []*modelAsset
+	games       map[int64]*modelGame
+	requests    []*request
 }
 
 type modelGame struct {
@@ -395,14 +396,32 @@ func (m *model) grant(t *rapid.T) {
 	err := m.wallets.Grant(t.Context(), system, wallet.GrantInput{
 		UserID: m.users[p], GameID: gameOf(p), TokenCode: m.token, Units: wallet.Units(units),
 	})
+	limit := new(big.Int).Mul(n, big.NewInt(wallet.DefaultGrantsPerDay))
+	if most := big.NewInt(4e18); limit.Cmp(most) > 0 {
+		limit = most
+	}
+	if m.grantsOfDay == nil {
+		m.grantsOfDay = map[int64]*big.Int{}
+	}
+	ofDay := m.grantsOfDay[gameOf(p)]
+	if ofDay == nil {
+		ofDay = new(big.Int)
+	}
+	ofDay = new(big.Int).Add(ofDay, n)
 	switch {
 	case m.granted[p]:
+	case units > 0 && ofDay.Cmp(limit) > 0:
+		if !errors.Is(err, apierror.LimitReached) {
+			t.Fatalf("a grant above the limit of a day returned %v", err)
+		}
+		return
 	case !m.fits(p, n):
 		if !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a grant that does not fit returned %v", err)
 		}
 		return
 	default:
+		m.grantsOfDay[gameOf(p)] = ofDay
 		m.granted[p] = true
 		m.free[p].Add(m.free[p], n)
 		m.mint(p, n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/cache"
+	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -20,6 +21,8 @@ import (
 type Service struct {
 	store      store
 	wallets    *wallet.Service
+	games      Games
+	admitNew   func(gameID int64) error
 	tokenCodes *cache.Cache[assetKey, string] // what an asset costs, which never changes
 }
 
@@ -29,14 +32,26 @@ type assetKey struct{ gameID, assetID int64 }
 // maxCachedAssets bounds the memory of the cache to about a megabyte.
 const maxCachedAssets = 10_000
 
+// Games finds games. *games.Service implements it.
+type Games interface {
+	Find(ctx context.Context, id int64) (games.Game, error)
+}
+
 // Options are the settings of the catalogue.
 type Options struct {
+	Games    Games                    // says how many assets a game may have; nil: as many as one without settings
+	AdmitNew func(gameID int64) error // is called before each new asset, which fails with its error; nil admits all
+
 	ReceiptTTL time.Duration // how long the first result of a purchase with a key is kept; 0 means 24 h
 }
 
 // New returns the catalogue's verbs on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
+	if o.AdmitNew == nil {
+		o.AdmitNew = func(int64) error { return nil }
+	}
 	return &Service{
+		games: o.Games, admitNew: o.AdmitNew,
 		store:      store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
 		wallets:    wallets,
 		tokenCodes: cache.New[assetKey, string]("asset_tokens", maxCachedAssets, 0),
@@ -65,7 +80,8 @@ func authorizeManage(caller principal.Caller, gameID int64) error {
 }
 
 // Create puts an asset on sale in a game. The caller must be an operator or the server of the game.
-// It returns forbidden, game_not_found, invalid_request, token_not_found, invalid_amount.
+// It returns forbidden, game_not_found, invalid_request, token_not_found, invalid_amount,
+// store_full, and limit_reached when the game has as many assets as it may.
 func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID int64, in CreateInput) (Asset, error) {
 	if err := authorizeManage(caller, gameID); err != nil {
 		return Asset{}, err
@@ -81,10 +97,30 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err != nil {
 		return Asset{}, apierror.InField("price", err)
 	}
-	return s.store.create(ctx, Asset{
+	if err := s.admitNew(gameID); err != nil {
+		return Asset{}, err
+	}
+	quotas, err := s.quotas(ctx, gameID)
+	if err != nil {
+		return Asset{}, err
+	}
+	a, err := s.store.create(ctx, Asset{
 		GameID: gameID, Name: in.Name, TokenCode: t.Code, Price: t.AmountOf(price), PriceUnits: price,
 		Stock: in.Stock, PerUserLimit: in.PerUserLimit, Metadata: compact(in.Metadata),
-	})
+	}, quotas.Assets)
+	if errors.Is(err, apierror.LimitReached) {
+		err = quotas.Reached(games.QuotaAssets)
+	}
+	return a, err
+}
+
+// quotas returns how much a game may have.
+func (s *Service) quotas(ctx context.Context, gameID int64) (games.Quotas, error) {
+	if s.games == nil {
+		return games.DefaultSettings().Quotas, nil
+	}
+	game, err := s.games.Find(ctx, gameID)
+	return game.Settings.Quotas, err
 }
 
 // Patch changes an asset of a game and returns the asset after it. The caller must be an operator
@@ -115,6 +151,20 @@ func (s *Service) Patch(
 		p.Metadata = compact(p.Metadata)
 	}
 	return s.store.patch(ctx, gameID, a.ID, p, price)
+}
+
+// Delete removes an asset that was never sold and never promised as a prize. The caller must be an
+// operator or the server of the game. It returns forbidden, also for an asset of which somebody has
+// a piece or may get one; game_not_found, asset_not_found.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID, assetID int64) error {
+	if err := authorizeManage(caller, gameID); err != nil {
+		return err
+	}
+	err := s.store.remove(ctx, gameID, assetID)
+	if errors.Is(err, apierror.Forbidden) {
+		err = apierror.Forbidden.WithReason("the asset was sold or promised as a prize: take it off sale")
+	}
+	return err
 }
 
 // Get returns an asset of a game, on sale or not. The caller must be an operator or the server of

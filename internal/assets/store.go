@@ -24,7 +24,7 @@ type store struct {
 	receiptTTL time.Duration
 }
 
-var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Names: scripts.AssetLive.Names}
+var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Layout: scripts.AssetLive}
 
 // decodeAsset returns the asset in the fields of keys.Asset, which are not empty.
 func decodeAsset(gameID, id int64, hash redisdb.Hash) (Asset, error) {
@@ -49,7 +49,8 @@ func optionalText(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-func (s store) create(ctx context.Context, a Asset) (Asset, error) {
+// create stores an asset of a game that may have a number of them. It returns limit_reached.
+func (s store) create(ctx context.Context, a Asset, most int64) (Asset, error) {
 	id, err := s.db.Client.Incr(ctx, keys.AssetIDCounter()).Result() // a resend leaves a gap, which does no harm
 	if err != nil {
 		return Asset{}, redisdb.WrapError("draw an asset id", err)
@@ -57,7 +58,7 @@ func (s store) create(ctx context.Context, a Asset) (Asset, error) {
 	return s.runAndRead(ctx, scripts.AssetCreate, a.GameID, id,
 		[]string{keys.Asset(a.GameID, id), keys.Assets(a.GameID)},
 		id, a.PriceUnits.String(), optionalText(a.Stock), optionalText(a.PerUserLimit),
-		a.TokenCode, a.Price.Decimals, a.Name, string(a.Metadata))
+		a.TokenCode, a.Price.Decimals, a.Name, string(a.Metadata), most)
 }
 
 // unchanged stands for a value that a patch leaves as it is.
@@ -89,6 +90,15 @@ func (s store) patch(ctx context.Context, gameID, id int64, p PatchInput, price 
 		args = append(args, keys.AssetMetadataField, string(p.Metadata))
 	}
 	return s.runAndRead(ctx, scripts.AssetPatch, gameID, id, []string{keys.Asset(gameID, id)}, args...)
+}
+
+// remove removes an asset. It returns asset_not_found, and forbidden for one that must stay.
+func (s store) remove(ctx context.Context, gameID, id int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.AssetRemove, []string{keys.Asset(gameID, id), keys.Assets(gameID)}, id)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.AssetRemove)
 }
 
 // runAndRead runs a script and returns the asset after it, or the script's error.

@@ -2,6 +2,8 @@ package auth_test
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"os"
 	"strconv"
@@ -370,6 +372,85 @@ func TestLogoutRevokesTheFamily(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestALogoutNeedsTheSecretOfTheRefreshToken(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	first := f.guest(t)
+	second, err := f.Refresh(t.Context(), first.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := f.Refresh(t.Context(), second.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := third.RefreshToken[:strings.LastIndex(third.RefreshToken, "_")+1] + "FORGED"
+	for name, token := range map[string]string{"forged": forged, "old": first.RefreshToken} {
+		if err := f.Logout(t.Context(), "", token); !errors.Is(err, apierror.Unauthenticated) {
+			t.Errorf("a token that is %s: %v", name, err)
+		}
+	}
+	if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
+		t.Errorf("the session has ended: %v", err)
+	}
+	// The token before the newest one is that of a client whose reply was lost.
+	if err := f.Logout(t.Context(), "", second.RefreshToken); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Authenticate(t.Context(), third.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("after the logout: %v", err)
+	}
+}
+
+func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	wantField := func(err error) {
+		t.Helper()
+		e, ok := apierror.As(err)
+		if !ok || e.Code != apierror.InvalidRequest.Code || e.FieldErrors[0].Field != "deviceSecret" {
+			t.Errorf("%v", err)
+		}
+	}
+	me, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{strings.Repeat("a", 32), strings.Repeat("abcd", 64)} {
+		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}
+		_, err := f.Guest(t.Context(), in)
+		wantField(err)
+		_, err = f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret})
+		wantField(err)
+		if isNew, err := f.IsNewGuest(t.Context(), in); isNew || err != nil {
+			t.Errorf("it would make a player: %v, %v", isNew, err)
+		}
+	}
+	for range 100 {
+		secret := hex.EncodeToString([]byte(rand.Text()[:16]))
+		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+}
+
+// A release before this one has accepted such a secret, and such a name.
+func TestAPlayerWithASecretAndANameOfBeforeStillSignsIn(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	secret := strings.Repeat("a", 32)
+	user, err := f.SignInDevice(t.Context(), f.game.ID, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "Ⓐdmin"
+	_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name})
+	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 1 || e.FieldErrors[0].Field != "username" {
+		t.Errorf("a new player is called %s: %v", name, err)
+	}
+	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name, DeviceSecret: &secret})
+	if err != nil || s.User.ID != user.ID {
+		t.Errorf("%+v, %v", s.User, err)
+	}
 }
 
 func TestALinkedGuestSignsInAgain(t *testing.T) {

@@ -39,27 +39,27 @@ type ConsoleLink struct {
 func (s *Service) IssueConsoleLink(
 	ctx context.Context, caller principal.Caller, ttl time.Duration,
 ) (ConsoleLink, error) {
-	if caller.Role != principal.Operator || caller.KeyID < 1 || caller.KeyID > len(s.adminKeyDigests) {
+	digests := s.keys.Load().adminDigests
+	if caller.Role != principal.Operator || caller.KeyID < 1 || caller.KeyID > len(digests) {
 		return ConsoleLink{}, apierror.Forbidden
 	}
 	link := ConsoleLink{Secret: secret.New(), ExpiresIn: cmp.Or(ttl, ConsoleLinkTTL)}
-	key := s.adminKeyFingerprint(caller.KeyID)
+	key := adminKeyFingerprint(digests[caller.KeyID-1])
 	return link, s.store.saveConsoleLink(ctx, secret.Digest(link.Secret), key, link.ExpiresIn)
 }
 
-// adminKeyFingerprint identifies the operator's key at a place, from 1, in whatever order the keys
-// are. It is a digest of the key's digest, so the store has nothing that a bearer token is compared
-// with.
-func (s *Service) adminKeyFingerprint(place int) string {
-	sum := sha256.Sum256(append([]byte("console\x00"), s.adminKeyDigests[place-1][:]...))
+// adminKeyFingerprint identifies an operator's key, in whatever order the keys are. It is a digest
+// of the key's digest, so the store has nothing that a bearer token is compared with.
+func adminKeyFingerprint(digest [sha256.Size]byte) string {
+	sum := sha256.Sum256(append([]byte("console\x00"), digest[:]...))
 	return hex.EncodeToString(sum[:16])
 }
 
 // consoleCaller returns the operator with the key of a fingerprint.
 func (s *Service) consoleCaller(fingerprint string) (principal.Caller, bool) {
-	for place := 1; place <= len(s.adminKeyDigests); place++ {
-		if s.adminKeyFingerprint(place) == fingerprint {
-			return principal.Caller{Role: principal.Operator, KeyID: place}, true
+	for i, digest := range s.keys.Load().adminDigests {
+		if adminKeyFingerprint(digest) == fingerprint {
+			return principal.Caller{Role: principal.Operator, KeyID: i + 1}, true
 		}
 	}
 	return principal.Caller{}, false

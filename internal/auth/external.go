@@ -41,7 +41,7 @@ func (c externalClaims) credential() string { return c.Issuer + "\x00" + c.Subje
 func (c externalClaims) newUser(avatarHosts []string) users.ProfileInput {
 	var n users.ProfileInput
 	for _, name := range []string{c.PreferredUsername, c.Name} {
-		if checked, err := users.CheckUsername(name); err == nil && n.Username == nil {
+		if checked, err := users.CheckChosenUsername(name); err == nil && n.Username == nil {
 			n.Username = &checked
 		}
 	}
@@ -65,7 +65,11 @@ func (s *Service) signInExternal(
 	if err != nil {
 		return Authentication{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser(game.Settings.AvatarHosts))
+	profile := claims.newUser(game.Settings.AvatarHosts)
+	user, _, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), profile)
+	if errors.Is(err, apierror.LimitReached) { // any operation may be the first of a player
+		err = apierror.RateLimited.WithReason("the game takes no more new players today")
+	}
 	if err != nil {
 		return Authentication{}, err
 	}

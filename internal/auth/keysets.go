@@ -184,6 +184,9 @@ func sourceOf(issuer games.Issuer) string {
 	return string(issuer.KeySetJSON)
 }
 
+// errKeysNotFetched is not store_unavailable, because the issuer is down and not the store.
+var errKeysNotFetched = apierror.Unauthenticated.WithReason("the keys of the issuer cannot be fetched at the moment")
+
 // find returns the key set of an issuer with the key that a token names. It returns unauthenticated
 // when the set has no such key, or cannot be fetched.
 func (k *keySetCache) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (jwkset.JWK, error) {
@@ -191,14 +194,18 @@ func (k *keySetCache) find(ctx context.Context, issuer games.Issuer, kid string,
 	key, found := set.key(ctx, kid)
 	if (!found || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
 		var err error
-		if set, err = k.refresh(ctx, issuer, now); err != nil {
+		set, err = k.refresh(ctx, issuer, now)
+		if errors.Is(err, context.DeadlineExceeded) { // a fetch may take longer than the request
+			return jwkset.JWK{}, errKeysNotFetched
+		}
+		if err != nil {
 			return jwkset.JWK{}, err
 		}
 		key, found = set.key(ctx, kid)
 	}
 	switch {
 	case set.Keyfunc == nil, issuer.JWKSURL != "" && now.Sub(set.loadedAt) >= keySetMaxAge:
-		return jwkset.JWK{}, apierror.Unauthenticated.WithReason("the keys of the issuer cannot be fetched at the moment")
+		return jwkset.JWK{}, errKeysNotFetched
 	case !found:
 		return jwkset.JWK{}, apierror.Unauthenticated
 	}

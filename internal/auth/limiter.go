@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -37,10 +38,12 @@ import (
 // let a caller exceed this by one more share each: a node dies without its last report, a report
 // fails, or a node forgets a bucket because 16,384 other callers came before it was full again.
 //
-// While the store cannot be reached, each node counts by itself and reports nothing.
+// While the store cannot be reached, each node counts by itself and reports nothing. A store that
+// is slow opens nothing: beyond its share a caller gets one permit of a node each time that
+// leaseTimeout is over. The caller's other requests wait no longer than their contexts.
 type Limiter struct {
 	store            *store
-	limits           Limits
+	limits           atomic.Pointer[Limits]
 	storeDownUntilUS atomic.Int64 // the store is not asked before, µs since 1970
 
 	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making
@@ -82,16 +85,18 @@ type bucket struct {
 	key bucketKey
 
 	mu            sync.Mutex
-	permits       int64     // leased and not used yet
-	leaseExpires  time.Time // when the permits expire
-	leasePermits  int64     // permits of the last lease
-	fullInRedisAt time.Time // when the bucket in Redis is full, as far as this node knows
-	unreported    int64     // permits used from the share, without a reply to their report
-	reporting     int64     // of these, how many are in the report under way
-	listed        bool      // in Limiter.waiting, or in the report under way
-	urgent        bool      // the same of Limiter.urgent
-	urgentAbove   int64     // permits that are not reported, of the share
-	reportTick    int64     // when it is reported; 0: it is not in Limiter.waiting; under Limiter.unreportedMu, too
+	asking        chan struct{} // closed when a request that asks the store has its reply; nil: none asks
+	permits       int64         // leased and not used yet
+	leaseExpires  time.Time     // when the permits expire
+	leasePermits  int64         // permits of the last lease
+	fullInRedisAt time.Time     // when the bucket in Redis is full, as far as this node knows
+	unreported    int64         // permits used from the share, without a reply to their report
+	reporting     int64         // of these, how many are in the report under way
+	unknown       int64         // permits whose report timed out, until the store replies
+	listed        bool          // in Limiter.waiting, or in the report under way
+	urgent        bool          // the same of Limiter.urgent
+	urgentAbove   int64         // permits that are not reported, of the share
+	reportTick    int64         // when it is reported; 0: it is not in Limiter.waiting; under Limiter.unreportedMu, too
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -108,24 +113,49 @@ func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	if err := limits.Check(); err != nil {
 		panic("auth: " + err.Error())
 	}
-	return &Limiter{store: &store{db: db}, limits: limits, currentBuckets: map[bucketKey]*bucket{}}
+	l := &Limiter{store: &store{db: db}, currentBuckets: map[bucketKey]*bucket{}}
+	l.limits.Store(&limits)
+	return l
+}
+
+// SetLimits replaces the limits. What was used is remembered for the classes that stay. It panics
+// on limits for which Check returns an error.
+func (l *Limiter) SetLimits(limits Limits) {
+	if err := limits.Check(); err != nil {
+		panic("auth: " + err.Error())
+	}
+	l.limits.Store(&limits)
+}
+
+// limitOf returns the limit of a class, and whether it has one.
+func (l *Limiter) limitOf(class Class) (limit Limit, limited bool) {
+	limit, limited = (*l.limits.Load())[class]
+	return limit, limited
 }
 
 // ScopeOf returns by what a class is counted; "" when it has no limit.
-func (l *Limiter) ScopeOf(class Class) Scope { return l.limits[class].Scope }
+func (l *Limiter) ScopeOf(class Class) Scope {
+	limit, _ := l.limitOf(class)
+	return limit.Scope
+}
 
 // Allow takes one permit of a class for an actor: a caller's ActorID or an AddressKey, by the
 // class's scope. It returns rate_limited when there is none; the decision is for the response
 // headers in either case. A store that cannot be reached is no error: the node then counts by
-// itself.
+// itself. Allow returns store_unavailable if the deadline of ctx passes while other requests of the
+// actor wait for a store that hangs.
 func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decision, error) {
-	limit, limited := l.limits[class]
+	limit, limited := l.limitOf(class)
 	if !limited {
 		return Decision{Class: class, Allowed: true}, nil
 	}
 	b := l.bucketOf(bucketKey{class, actor})
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.waitForReply(ctx); err != nil {
+		d, _ := b.decide(limit, time.Now(), false)
+		return d, err
+	}
 	now := time.Now()
 	hasLease := now.Before(b.leaseExpires)
 	switch {
@@ -137,7 +167,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	case l.isStoreDown(now):
 		b.use(limit, now, 1)
 		return b.decide(limit, now, true)
-	case b.unreported < limit.share(class):
+	case b.unreported+b.unknown < limit.share(class):
 		b.use(limit, now, 1)
 		l.reportLater(b, limit, 1)
 		return b.decide(limit, now, true)
@@ -147,22 +177,54 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	} else {
 		b.leasePermits = min(firstLeasePermits, limit.maxLeasePermits())
 	}
-	used := b.unreported - b.reporting
-	granted, err := l.store.takePermits(ctx, b.key, limit, b.leasePermits, used)
+	used, wanted := b.unreported-b.reporting, b.leasePermits
+	b.unreported -= used
+	granted, err := b.ask(func() (lease, error) { return l.store.takePermits(ctx, b.key, limit, wanted, used) })
 	now = time.Now()
-	b.unreported -= used // even after an error: the script may have run
+	b.settle(used, err)
 	if err != nil {
-		l.setStoreDown(now)
+		l.noteStoreError(now, err)
 		b.use(limit, now, 1)
 		return b.decide(limit, now, true)
 	}
 	return b.decide(limit, now, b.addLease(granted, now))
 }
 
+// waitForReply waits while another request of the caller asks the store. mu must be held; it is
+// free meanwhile.
+func (b *bucket) waitForReply(ctx context.Context) error {
+	for b.asking != nil {
+		if ctx.Err() != nil {
+			return redisdb.WrapError("wait for a permit", ctx.Err())
+		}
+		asking := b.asking
+		b.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+	}
+	return nil
+}
+
+// ask calls take, and lets the caller's other requests wait for its result. mu must be held; it is
+// free meanwhile.
+func (b *bucket) ask(take func() (lease, error)) (lease, error) {
+	b.asking = make(chan struct{})
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		close(b.asking)
+		b.asking = nil
+	}()
+	return take()
+}
+
 // Charge takes permits beside the one that Allow took, whether there are any or not: for a request
 // whose cost is known when it is done. They are reported like those of the share and may exceed it.
 func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
-	limit, limited := l.limits[class]
+	limit, limited := l.limitOf(class)
 	if !limited {
 		return Decision{Class: class, Allowed: true}
 	}
@@ -190,6 +252,15 @@ func (b *bucket) use(limit Limit, now time.Time, n int64) {
 		b.fullInRedisAt = now
 	}
 	b.fullInRedisAt = b.fullInRedisAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
+}
+
+// settle records what became of permits that were reported, and that unreported has no more. After
+// an error they are not reported again, because the script may have run. They belong to the share
+// again at the next reply of the store, or when it cannot be reached.
+func (b *bucket) settle(used int64, err error) {
+	if b.unknown += used; !errors.Is(err, context.DeadlineExceeded) {
+		b.unknown = 0
+	}
 }
 
 // setFullAt records a reply of Redis. The time at which the bucket is full only grows there, so the
@@ -229,7 +300,12 @@ func (b *bucket) decide(limit Limit, now time.Time, allowed bool) (Decision, err
 
 func (l *Limiter) isStoreDown(now time.Time) bool { return now.UnixMicro() < l.storeDownUntilUS.Load() }
 
-func (l *Limiter) setStoreDown(now time.Time) {
+// noteStoreError stops asking the store for a moment after an error, except after a timeout: nodes
+// that count by themselves because the store is slow would each allow the whole limit.
+func (l *Limiter) noteStoreError(now time.Time, err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
 	l.storeDownUntilUS.Store(now.Add(storeDownPause).UnixMicro())
 }
 
@@ -303,9 +379,10 @@ func (l *Limiter) Run(ctx context.Context) error {
 // would wait some ten milliseconds for a thousand callers at once.
 func (l *Limiter) report(ctx context.Context, isLast bool) {
 	due := l.takeDue(isLast)
+	var timedOut error // of a part; the others, up to maxPipelines of them, are not sent then
 	first := true
 	for chunk := range slices.Chunk(due, max(minReports, (len(due)+maxPipelines-1)/maxPipelines)) {
-		if !first && !isLast {
+		if !first && !isLast && timedOut == nil {
 			pause(ctx, reportInterval/2/maxPipelines)
 		}
 		first = false
@@ -319,16 +396,24 @@ func (l *Limiter) report(ctx context.Context, isLast bool) {
 			continue
 		}
 		var leases []lease
-		err := error(apierror.StoreUnavailable)
-		if !l.isStoreDown(time.Now()) {
+		err := timedOut
+		switch {
+		case err != nil:
+		case l.isStoreDown(time.Now()):
+			err = apierror.StoreUnavailable
+		default:
 			if leases, err = l.store.charge(context.WithoutCancel(ctx), reports); err != nil {
-				l.setStoreDown(time.Now())
+				l.noteStoreError(time.Now(), err)
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				timedOut = err
 			}
 		}
 		for i, r := range reports {
 			r.bucket.mu.Lock()
 			r.bucket.unreported -= r.used
 			r.bucket.reporting = 0
+			r.bucket.settle(r.used, err)
 			if err == nil {
 				r.bucket.setFullAt(time.Now().Add(leases[i].untilFull))
 			}
@@ -382,8 +467,12 @@ func (l *Limiter) startReport(b *bucket) usageReport {
 	if b.reporting > 0 { // it was due, and urgent
 		return usageReport{}
 	}
-	limit := l.limits[b.key.class]
 	b.urgent, b.listed = false, b.reportTick > 0
+	limit, limited := l.limitOf(b.key.class)
+	if !limited { // any more
+		b.unreported = 0
+		return usageReport{}
+	}
 	if b.listed { // the next report is not needed before
 		b.urgentAbove = limit.urgentAbove(b.key.class)
 		l.unreportedMu.Lock()

@@ -21,6 +21,9 @@ const (
 	ClassMoney   Class = "money"   // requests that may move money: rooms, purchases
 	ClassAdmin   Class = "admin"   // requests of the operator and of servers
 	ClassSocket  Class = "socket"  // opening a socket
+	// The bytes of a player's changes of shared state: a permit is a byte. Each goes to every peer,
+	// and none may be dropped, so it is the sender who waits.
+	ClassStateBytes Class = "state-bytes"
 )
 
 // The quotas of a day: what these requests make stays for a day or longer, whatever their rate.
@@ -64,6 +67,8 @@ func DefaultLimits() Limits {
 		ClassMoney:   {PerSecond: 100, Burst: 2_000, Scope: ScopeUser},
 		ClassAdmin:   {PerSecond: 1_000, Burst: 10_000, Scope: ScopeUser},
 		ClassSocket:  {PerSecond: 20, Burst: 500, Scope: ScopeUser},
+
+		ClassStateBytes: {PerSecond: 32 << 10, Burst: 64 << 10, Scope: ScopeUser},
 
 		ClassRooms:         {PerDay: 2_000, Burst: 2_000, Scope: ScopeUser},
 		ClassJoins:         {PerDay: 5_000, Burst: 5_000, Scope: ScopeUser},

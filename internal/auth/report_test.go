@@ -1,7 +1,11 @@
 package auth
 
 import (
+	"context"
 	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // A report costs the store a script: a player who sends some messages a second, in a room of
@@ -18,8 +22,14 @@ var (
 	reportedQuota = Limit{PerDay: 100, Burst: 100, Scope: ScopeUser}
 )
 
+func newReportedLimiter(limit Limit) *Limiter {
+	l := new(Limiter)
+	l.SetLimits(Limits{reportedClass: limit})
+	return l
+}
+
 func newReportedBucket(limit Limit) (*Limiter, *bucket) {
-	return &Limiter{limits: Limits{reportedClass: limit}}, &bucket{key: bucketKey{class: reportedClass}}
+	return newReportedLimiter(limit), &bucket{key: bucketKey{class: reportedClass}}
 }
 
 // reportNext does what report does at a tick, without the store, and returns the permits.
@@ -117,7 +127,7 @@ func TestABucketThatIsDueAndUrgentIsReportedOnce(t *testing.T) {
 }
 
 func TestTheLastReportHasAll(t *testing.T) {
-	l := &Limiter{limits: Limits{reportedClass: reportedLimit}}
+	l := newReportedLimiter(reportedLimit)
 	for i := range 100 {
 		for range i % 40 {
 			l.takeDue(false)
@@ -138,7 +148,7 @@ func TestTheLastReportHasAll(t *testing.T) {
 
 func TestCallersWhoBeginTogetherAreNotReportedTogether(t *testing.T) {
 	const callers = 1000
-	l := &Limiter{limits: Limits{reportedClass: reportedLimit}}
+	l := newReportedLimiter(reportedLimit)
 	buckets := make([]*bucket, callers)
 	for i := range buckets {
 		buckets[i] = &bucket{key: bucketKey{class: reportedClass}}
@@ -160,5 +170,66 @@ func TestCallersWhoBeginTogetherAreNotReportedTogether(t *testing.T) {
 	average := all / (5 * reportedShare)
 	if most > 5*average || average == 0 {
 		t.Errorf("%d reports at a tick on average, and up to %d", average, most)
+	}
+}
+
+// What is in a report that hangs is not reported by a request as well, and gives no permits.
+func TestAReportThatHangsIsChargedOnceAndGivesNoPermits(t *testing.T) {
+	const share = 10
+	db, limit := redistest.Single(t), Limit{PerSecond: 1, Burst: 4 * share, Scope: ScopeUser}
+	l := NewLimiter(db, Limits{reportedClass: limit})
+	calls := redistest.CountCommands(db)
+	allow := func(when string, asks bool) {
+		t.Helper()
+		before := calls.Load()
+		if d, err := l.Allow(t.Context(), reportedClass, "u1"); !d.Allowed || err != nil {
+			t.Fatalf("%s: %+v, %v", when, d, err)
+		}
+		if asked := calls.Load() > before; asked != asks {
+			t.Errorf("%s a request asks the store: %v; want %v", when, asked, asks)
+		}
+	}
+	for range share {
+		allow("of the share", false)
+	}
+	b := l.bucketOf(bucketKey{reportedClass, "u1"})
+	forgetLease := func() { b.permits, b.leaseExpires = 0, time.Time{} }
+	r := l.startReport(b)
+	if r.used != share || l.startReport(b).used != 0 {
+		t.Fatalf("%+v", r)
+	}
+	allow("while the report hangs", true)
+	if b.unreported != share || b.reporting != share {
+		t.Errorf("%d are not reported and %d are in the report; want %d and %d", b.unreported, b.reporting, share, share)
+	}
+	left := time.Until(b.fullInRedisAt)
+	if most := (share + firstLeasePermits + 1) * time.Second; left > most {
+		t.Errorf("the bucket is full in %v; what hangs is charged twice", left)
+	}
+
+	b.unreported, b.reporting = b.unreported-r.used, 0 // it has timed out
+	b.settle(r.used, context.DeadlineExceeded)
+	forgetLease()
+	allow("after a report that may have been made", true)
+	if b.unknown != 0 {
+		t.Errorf("%d are unknown after a reply", b.unknown)
+	}
+	forgetLease()
+	allow("after a reply", false)
+}
+
+// Each sign-in is a chance to guess a credential, and each sign-up an account: nodes add none.
+func TestOnlySignInsAndSignUpsHaveNoShare(t *testing.T) {
+	for class, limit := range DefaultLimits() {
+		want := max(1, limit.Burst/4)
+		if class == ClassSignIn || class == ClassSignUp {
+			want = 0
+		}
+		if got := limit.share(class); got != want {
+			t.Errorf("the share of %s is %d; want %d", class, got, want)
+		}
+	}
+	if got := (Limit{PerSecond: 1, Burst: 1}).share(ClassWrite); got != 1 {
+		t.Errorf("the share of a burst of 1 is %d", got)
 	}
 }

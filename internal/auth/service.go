@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -52,20 +53,20 @@ const MinKeyBytes = 32
 
 // Service authenticates callers. It is safe for concurrent use.
 type Service struct {
-	store           *store
-	users           *users.Service
-	games           *games.Service
-	grants          SignupGrants
-	sessions        *sessions.Service
-	options         Options
-	signer          *signer
-	keySets         *keySetCache
-	verifiedTokens  verifiedTokenCache
-	adminKeyDigests [][sha256.Size]byte // in the order of Options.AdminKeys
-	now             func() time.Time
+	store          *store
+	users          *users.Service
+	games          *games.Service
+	grants         SignupGrants
+	sessions       *sessions.Service
+	options        Options
+	keys           atomic.Pointer[keyRing]
+	keySets        *keySetCache
+	verifiedTokens verifiedTokenCache
+	now            func() time.Time
 
-	watchedMu sync.Mutex
-	watched   map[*externalWatch]struct{} // sessions of outside issuers
+	watchedMu  sync.Mutex
+	watched    map[*externalWatch]struct{} // sessions of outside issuers
+	watchedOwn map[*ownWatch]struct{}      // sessions under tokens of this installation
 }
 
 // ForgetStore drops what this node keeps of a store that an operator has replaced.
@@ -94,14 +95,12 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 	}
 	s := &Service{
 		store: &store{db: db}, users: u, games: g, grants: grants, options: o, sessions: sessions.New(db),
-		watched: map[*externalWatch]struct{}{},
-		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(o.AllowLoopbackIssuers),
+		watched: map[*externalWatch]struct{}{}, watchedOwn: map[*ownWatch]struct{}{},
+		keySets:        newKeySetCache(o.AllowLoopbackIssuers),
 		verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
+	s.keys.Store(newKeyRing(o.SigningKeys, o.AdminKeys))
 	g.EndSessionsIn(s)
-	for _, key := range o.AdminKeys {
-		s.adminKeyDigests = append(s.adminKeyDigests, sha256.Sum256(key))
-	}
 	return s
 }
 
@@ -111,7 +110,8 @@ type Authentication struct {
 	ExpiresAt time.Time        // zero: valid until it is revoked
 	Session   sessions.Session // of a player
 
-	external *externalProof // of a token of an outside issuer, else nil
+	external     *externalProof // of a token of an outside issuer, else nil
+	signingKeyID string         // of the key that verified a token of ours, else ""
 }
 
 // SignInResult is what a sign-in returns.
@@ -120,13 +120,15 @@ type SignInResult struct {
 	AccessTokenExpiresIn time.Duration // of the access token
 	RefreshToken         string
 	User                 users.User
+
+	IsChange bool // the sign-in made the player, or changed the profile
 }
 
 // GuestInput is a sign-in without an account.
 type GuestInput struct {
 	GameID       int64
 	Username     *string // of a new player; nil: "Player-<id>"
-	DeviceSecret *string // 32 to 256 bytes; the same secret is the same player, nil a new player
+	DeviceSecret *string // 32 to 256 random bytes; the same secret is the same player, nil a new player
 }
 
 // Bounds of credentials, in bytes.
@@ -149,10 +151,58 @@ func (s *Service) IsNewGuest(ctx context.Context, in GuestInput) (bool, error) {
 		return false, err
 	}
 	known, err := s.users.HasIdentity(ctx, identity)
-	return !known, err
+	return !known && !isGuessable(*in.DeviceSecret), err // Guest refuses a guessable one
 }
 
-// Guest signs a guest in. It returns game_not_found, account_suspended and invalid_request.
+// minDeviceSecretVariety is how many different bytes the secret of a new device must have. 32
+// random hexadecimal digits have fewer once in 10^16 times.
+const minDeviceSecretVariety = 5
+
+// isGuessable reports whether a device secret is so monotonous that it cannot be random.
+func isGuessable(deviceSecret string) bool {
+	seen := map[byte]struct{}{}
+	for i := range len(deviceSecret) {
+		seen[deviceSecret[i]] = struct{}{}
+	}
+	return len(seen) < minDeviceSecretVariety
+}
+
+var errGuessableSecret = apierror.InvalidRequest.WithField("deviceSecret", "format",
+	"must be random: it has fewer than "+strconv.Itoa(minDeviceSecretVariety)+" different characters")
+
+// checkNewDevice returns invalid_request for a guessable secret and for a name that nobody may
+// choose, nil for none, unless a player has the secret already: an earlier release accepted both,
+// and a client sends its name with each sign-in.
+func (s *Service) checkNewDevice(ctx context.Context, gameID int64, deviceSecret string, username *string) error {
+	errs := checkChosenName(username)
+	if isGuessable(deviceSecret) {
+		errs.Merge(errGuessableSecret)
+	}
+	invalid := errs.Err()
+	if invalid == nil {
+		return nil
+	}
+	identity, err := s.identity(ctx, gameID, users.KindDevice, deviceSecret)
+	if err != nil {
+		return err
+	}
+	known, err := s.users.HasIdentity(ctx, identity)
+	if err == nil && !known {
+		err = invalid
+	}
+	return err
+}
+
+func checkChosenName(username *string) (errs apierror.FieldErrors) {
+	if username != nil {
+		_, err := users.CheckChosenUsername(*username)
+		errs.Merge(err)
+	}
+	return errs
+}
+
+// Guest signs a guest in. It returns game_not_found, account_suspended, invalid_request and
+// limit_reached.
 func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error) {
 	var errs apierror.FieldErrors
 	if in.DeviceSecret != nil {
@@ -172,9 +222,12 @@ func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error
 	profile := users.ProfileInput{Username: in.Username}
 	var user users.User
 	if in.DeviceSecret == nil {
-		user, err = s.users.Create(ctx, game.ID, users.KindGuest, profile)
-	} else {
-		user, err = s.signIn(ctx, game.ID, users.KindDevice, *in.DeviceSecret, profile)
+		errs = checkChosenName(in.Username)
+		if err = errs.Err(); err == nil {
+			user, err = s.users.Create(ctx, game.ID, users.KindGuest, profile)
+		}
+	} else if err = s.checkNewDevice(ctx, game.ID, *in.DeviceSecret, in.Username); err == nil {
+		user, _, err = s.signIn(ctx, game.ID, users.KindDevice, *in.DeviceSecret, profile)
 	}
 	if err != nil {
 		return SignInResult{}, err
@@ -190,7 +243,7 @@ type ExchangeInput struct {
 }
 
 // Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
-// but a server, account_suspended and invalid_request.
+// but a server, account_suspended, invalid_request and limit_reached.
 func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (SignInResult, error) {
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
@@ -203,7 +256,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 	if err != nil {
 		return SignInResult{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.KindExternal, in.ServerSideID, profile)
+	user, isNew, err := s.signIn(ctx, game.ID, users.KindExternal, in.ServerSideID, profile)
 	if err != nil {
 		return SignInResult{}, err
 	}
@@ -215,7 +268,9 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 			return SignInResult{}, err
 		}
 	}
-	return s.finishSignIn(ctx, game, user, caller.ServerKeyID)
+	result, err := s.finishSignIn(ctx, game, user, caller.ServerKeyID)
+	result.IsChange = isNew || changesUsername || changesAvatar
+	return result, err
 }
 
 // validate returns the profile of a new player, or invalid_request with every faulty field.
@@ -240,16 +295,16 @@ func equalOptional(a, b *string) bool { return a == b || a != nil && b != nil &&
 // signIn returns the player of a game who has a credential, and makes one when there is none.
 func (s *Service) signIn(
 	ctx context.Context, game int64, kind users.Kind, credential string, n users.ProfileInput,
-) (users.User, error) {
+) (user users.User, isNew bool, err error) {
 	identity, err := s.identity(ctx, game, kind, credential)
 	if err != nil {
-		return users.User{}, err
+		return users.User{}, false, err
 	}
-	user, err := s.users.SignIn(ctx, identity, n)
+	user, isNew, err = s.users.SignIn(ctx, identity, n)
 	if err == nil {
 		err = s.checkSuspension(user)
 	}
-	return user, err
+	return user, isNew, err
 }
 
 func (s *Service) identity(
@@ -261,7 +316,8 @@ func (s *Service) identity(
 
 // giveSignupGrant gives a new player the signup grant of the game. When the store fails, so does
 // the sign-in, and the next one tries again; a grant that the wallet refuses, since its token is
-// gone, must not keep players out.
+// gone or the grants of the day have reached their limit, must not keep players out: a later
+// sign-in tries again.
 func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user users.User) (users.User, error) {
 	if user.GrantGiven {
 		return user, nil
@@ -272,6 +328,7 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		}
 		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
 			UserID: user.ID, GameID: game.ID, TokenCode: grant.TokenCode, Units: wallet.Units(grant.Units),
+			LimitPerDay: wallet.AmountInput(game.Settings.GrantLimitPerDay),
 		})
 		if e, ok := apierror.As(err); ok && !e.Retryable {
 			return user, nil
@@ -306,7 +363,7 @@ func (s *Service) finishSignIn(
 func (s *Service) newSignInResult(
 	user users.User, token refreshToken, f family, acceptedEpoch int64,
 ) (SignInResult, error) {
-	access, err := s.signer.sign(sessions.Session{
+	access, err := s.keys.Load().signer.sign(sessions.Session{
 		UserID: user.ID, GameID: user.GameID, Family: token.family, StartedAt: f.startedAt, ServerKeyID: f.serverKeyID,
 		AcceptedEpoch: acceptedEpoch,
 	}, s.now(), s.options.AccessTTL)
@@ -337,7 +394,7 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 		return "", err
 	}
 	now := s.now()
-	return s.signer.sign(sessions.Session{
+	return s.keys.Load().signer.sign(sessions.Session{
 		UserID: u.ID, GameID: u.GameID, StartedAt: now, AcceptedEpoch: accepted,
 	}, now, ttl)
 }
@@ -481,12 +538,20 @@ func (s *Service) GuestKeyOwner(ctx context.Context, in GuestInput) (string, err
 
 // Logout ends the session of a refresh token or, without one, of an access token: the family is
 // revoked, its access tokens are refused on every node within two seconds, and its sockets are
-// closed with 4001. Repeating it changes nothing. It returns unauthenticated and token_expired.
+// closed with 4001. Repeating it changes nothing. It returns token_expired, and unauthenticated,
+// also for a refresh token that is neither the newest of its family nor the one before it.
 func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) error {
 	if refreshToken != "" {
 		token, err := parseRefreshToken(refreshToken)
 		if err != nil {
 			return err
+		}
+		isCurrent, exists, err := s.store.findFamily(ctx, token)
+		switch {
+		case err != nil, !exists: // an ended session may end again
+			return err
+		case !isCurrent:
+			return errNotRefreshToken
 		}
 		return s.EndSession(ctx, token.userID, token.family)
 	}
@@ -499,7 +564,7 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 
 // LinkInput is a credential by which a guest can sign in again.
 type LinkInput struct {
-	DeviceSecret  *string // from a player: 32 to 256 bytes
+	DeviceSecret  *string // from a player: 32 to 256 random bytes
 	ExternalToken *string // from a player: a token of an external issuer that the game accepts
 	UserID        *int64  // from a server: the player
 	ServerSideID  *string // from a server: the player's id there, 1 to 255 bytes
@@ -531,6 +596,9 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 			"deviceSecret", "required", "must be given, or externalToken instead, but not both")
 	case in.DeviceSecret != nil:
 		err := checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes)
+		if err == nil {
+			err = s.checkNewDevice(ctx, caller.GameID, *in.DeviceSecret, nil)
+		}
 		if err != nil {
 			return users.User{}, err
 		}
@@ -658,8 +726,9 @@ func (s *Service) authenticate(ctx context.Context, bearer string) (Authenticati
 // adminKeyID returns the place, from 1, of the operator's key with this digest, or 0. It compares
 // all of them, so that the time does not tell which one came close.
 func (s *Service) adminKeyID(digest [sha256.Size]byte) (id int) {
-	for i := range s.adminKeyDigests {
-		if subtle.ConstantTimeCompare(digest[:], s.adminKeyDigests[i][:]) == 1 && id == 0 {
+	digests := s.keys.Load().adminDigests
+	for i := range digests {
+		if subtle.ConstantTimeCompare(digest[:], digests[i][:]) == 1 && id == 0 {
 			id = i + 1
 		}
 	}
@@ -679,9 +748,13 @@ func (s *Service) authenticatePlayer(
 		return a, nil
 	}
 	if unverifiedIssuer(bearer) == OwnIssuer {
-		a, err := s.signer.verify(bearer, now)
+		k := s.keys.Load()
+		a, err := k.signer.verify(bearer, now)
 		if err == nil {
 			s.verifiedTokens.add(digest, a, a.ExpiresAt)
+			if s.keys.Load() != k { // they changed meanwhile, and so did what the cache may have
+				s.verifiedTokens.tokens.Remove(digest)
+			}
 		}
 		return a, err
 	}

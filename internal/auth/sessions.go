@@ -121,13 +121,23 @@ const maxExternalCheckAge = 55 * time.Minute
 
 // WatchSession calls onEnd with a close code, once, when the session of a player ends, at once when
 // it is over already. A session of an outside issuer also ends when the game no longer accepts the
-// issuer or the issuer has dropped the key. onEnd must not block. The caller must call stop.
+// issuer or the issuer has dropped the key, and any other when its signing key is removed. onEnd
+// must not block. The caller must call stop.
 func (s *Service) WatchSession(a Authentication, onEnd func(code int)) (stop func()) {
 	var once sync.Once
 	end := func(code int) { once.Do(func() { onEnd(code) }) }
 	stopWatch := s.sessions.Watch(a.Session, end)
 	if a.external == nil {
-		return stopWatch
+		w := &ownWatch{a.signingKeyID, end}
+		s.watchedMu.Lock()
+		defer s.watchedMu.Unlock()
+		s.watchedOwn[w] = struct{}{}
+		return func() {
+			stopWatch()
+			s.watchedMu.Lock()
+			defer s.watchedMu.Unlock()
+			delete(s.watchedOwn, w)
+		}
 	}
 	// The token was verified at most externalCacheTTL ago; a ticket may have lasted a minute.
 	w := &externalWatch{a, s.now(), end}

@@ -150,14 +150,13 @@ func TestAPlayerWhoseSessionsEndedSignsInAgain(t *testing.T) {
 		if _, err := f.Refresh(t.Context(), first.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("Refresh returned %v", err)
 		}
-		// A session that begins in the same millisecond as the end counts as begun before it.
-		waitUntil(t, "a new session", func() bool {
-			again, err := f.Guest(t.Context(), in)
-			if err != nil || again.User.ID != first.User.ID {
-				t.Fatalf("%+v, %v", again.User, err)
-			}
-			return !isRefused(t, f, again.AccessToken) && !isRefused(t, f, mustRefresh(t, f, again.RefreshToken).AccessToken)
-		})
+		again, err := f.Guest(t.Context(), in)
+		if err != nil || again.User.ID != first.User.ID {
+			t.Fatalf("%+v, %v", again.User, err)
+		}
+		if isRefused(t, f, again.AccessToken) || isRefused(t, f, mustRefresh(t, f, again.RefreshToken).AccessToken) {
+			t.Error("the new session has ended")
+		}
 		if !isRefused(t, f, first.AccessToken) {
 			t.Error("the new sign-in revives the old session")
 		}
@@ -165,6 +164,40 @@ func TestAPlayerWhoseSessionsEndedSignsInAgain(t *testing.T) {
 			t.Errorf("an unknown player: %v", err)
 		}
 	})
+}
+
+// Sessions that were ended while the store's clock was ahead must not keep the player out until
+// then, and those that begin meanwhile can be ended.
+func TestAPlayerWhoseSessionsAClockAheadHasEndedSignsInAgain(t *testing.T) {
+	db, clock := redistest.OpenMovable(t)
+	f := open(t, db)
+	in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
+	signIn := func() auth.SignInResult {
+		result, err := f.Guest(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	end := func(user int64) {
+		if err := f.EndUserSessions(t.Context(), user, sessions.CloseEnded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := signIn()
+	clock.Move(time.Hour)
+	end(first.User.ID)
+	clock.Move(0)
+	for range 2 {
+		again := signIn()
+		if isRefused(t, f, again.AccessToken) || isRefused(t, f, mustRefresh(t, f, again.RefreshToken).AccessToken) {
+			t.Error("the player is kept out")
+		}
+		end(again.User.ID)
+		if _, err := f.Refresh(t.Context(), again.RefreshToken); !isRefused(t, f, again.AccessToken) || err == nil {
+			t.Errorf("the new session was not ended: %v", err)
+		}
+	}
 }
 
 // A family whose record survives the end of the player's sessions, as after a crash in between,
@@ -388,6 +421,42 @@ func TestAWatchedExternalSessionIsVerifiedAnew(t *testing.T) {
 			})
 		}
 	})
+}
+
+// While nobody can tell whether the issuer is still accepted, a session goes on for less than an
+// hour after the last check.
+func TestAWatchedExternalSessionOutlivesAnOutageOfLessThanAnHour(t *testing.T) {
+	f, p := open(t, redistest.Single(t), auth.Options{
+		SigningKeys: [][]byte{signingKey}, ExternalCheckInterval: time.Minute,
+	}), newProvider(t)
+	issuers := []games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: p.set(t)}}
+	settings := games.SettingsPatch{Issuers: &issuers}
+	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: settings}); err != nil {
+		t.Fatal(err)
+	}
+	var isDown atomic.Bool
+	redistest.FailCommands(f.db, isDown.Load)
+	code := f.watch(t, p.lasting(t, nil))
+	verify := func(after time.Duration) int64 {
+		f.ahead.Store(int64(after))
+		f.VerifyWatched(t.Context())
+		return code.Load()
+	}
+	isDown.Store(true)
+	for _, minutes := range []time.Duration{2, 54} {
+		if got := verify(minutes * time.Minute); got != 0 {
+			t.Errorf("after an outage of %d minutes the session ends with %d", minutes, got)
+		}
+	}
+	isDown.Store(false)
+	verify(54 * time.Minute) // the hour begins anew
+	isDown.Store(true)
+	if got := verify(108 * time.Minute); got != 0 {
+		t.Errorf("54 minutes after the last check the session ends with %d", got)
+	}
+	if got := verify(114 * time.Minute); got != sessions.CloseEnded {
+		t.Errorf("an hour after the last check the session ends with %d", got)
+	}
 }
 
 func TestATokenOfAStoreThatWasReplacedIsExpired(t *testing.T) {

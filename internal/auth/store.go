@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +103,17 @@ func (s *store) rotateRefreshToken(
 	_ = values.NextInt() // the game
 	f := family{startedAt: values.NextTime(), serverKeyID: values.NextText()}
 	return f, values.Err()
+}
+
+// findFamily reports whether the family of a refresh token exists, and whether the token is its
+// current one or the one before it, which a client has whose reply was lost.
+func (s *store) findFamily(ctx context.Context, presented refreshToken) (isCurrent, exists bool, err error) {
+	digests, err := s.db.Client.HMGet(ctx, keys.RefreshFamily(presented.userID, presented.family), "current", "prev").
+		Result()
+	if err != nil {
+		return false, false, redisdb.WrapError("read a family of refresh tokens", err)
+	}
+	return slices.Contains(digests, any(presented.digest())), digests[0] != nil, nil
 }
 
 func familyKeys(t refreshToken) []string {
@@ -235,7 +247,7 @@ type lease struct {
 func (s *store) takePermits(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	call := rateLimitCall(key, limit, wanted, used)
+	call := rateLimitCall(key, limit, wanted, used, s.db.Clock.NowMS())
 	reply, err := s.db.RunScript(detached, scripts.RateLimitTake, call.Keys, call.Args...)
 	if err != nil {
 		return lease{}, err
@@ -244,14 +256,14 @@ func (s *store) takePermits(ctx context.Context, key bucketKey, limit Limit, wan
 }
 
 // charge charges the permits of all reports in one pipeline. The i-th result is of the i-th report,
-// zero when that one failed. The error is store_unavailable when one could not be charged for that
-// reason; a bucket that cannot be read is logged and concerns nobody else.
+// zero when that one failed. The error is store_unavailable, or redisdb.ErrSkewed, when one could
+// not be charged for that reason; a bucket that cannot be read is logged and concerns nobody else.
 func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	calls := make([]redisdb.ScriptCall, len(reports))
 	for i, r := range reports {
-		calls[i] = rateLimitCall(r.bucket.key, r.limit, 0, r.used)
+		calls[i] = rateLimitCall(r.bucket.key, r.limit, 0, r.used, s.db.Clock.NowMS())
 	}
 	leases := make([]lease, len(reports))
 	for i, result := range s.db.RunScriptPipelined(ctx, scripts.RateLimitTake, calls) {
@@ -260,7 +272,7 @@ func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, err
 			leases[i], err = decodeLease(result.Reply)
 		}
 		switch {
-		case errors.Is(err, apierror.StoreUnavailable), errors.Is(err, context.Canceled):
+		case errors.Is(err, apierror.StoreUnavailable), errors.Is(err, redisdb.ErrSkewed), errors.Is(err, context.Canceled):
 			return leases, err
 		case err != nil:
 			slog.WarnContext(ctx, "a rate limit cannot be charged", "key", calls[i].Keys[0], "error", err)
@@ -269,14 +281,17 @@ func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, err
 	return leases, nil
 }
 
-func rateLimitCall(key bucketKey, limit Limit, wanted, used int64) redisdb.ScriptCall {
+func rateLimitCall(key bucketKey, limit Limit, wanted, used, nodeMS int64) redisdb.ScriptCall {
 	return redisdb.ScriptCall{
 		Keys: []string{keys.RateLimit(string(key.class), key.actor)},
-		Args: []any{limit.microsPerPermit(), limit.Burst, wanted, used},
+		Args: []any{limit.microsPerPermit(), limit.Burst, wanted, used, nodeMS},
 	}
 }
 
 func decodeLease(reply redisdb.Reply) (lease, error) {
+	if reply.IsSkewed() {
+		return lease{}, redisdb.ErrSkewed
+	}
 	if reply.Status != scripts.OK && reply.Status != apierror.RateLimited.Code {
 		return lease{}, reply.Err(scripts.RateLimitTake)
 	}

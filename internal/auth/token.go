@@ -86,6 +86,7 @@ func (s *signer) sign(session sessions.Session, now time.Time, ttl time.Duration
 // the algorithm is HS256, the key one of ours.
 func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 	var claims accessClaims
+	var signedBy string
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(OwnIssuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }),
@@ -96,6 +97,7 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 		if !ok || isCritical(token) {
 			return nil, errUnknownKey
 		}
+		signedBy = kid
 		return key, nil
 	})
 	if err != nil {
@@ -117,6 +119,7 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 			UserID: user, GameID: game, Family: claims.Family, StartedAt: time.UnixMilli(claims.StartedAtMS),
 			ServerKeyID: claims.ServerKeyID, AcceptedEpoch: claims.AcceptedEpoch,
 		},
+		signingKeyID: signedBy,
 	}, nil
 }
 

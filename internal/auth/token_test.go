@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -484,6 +485,21 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 	advance(31 * time.Second)
 	if err := authenticate("ed2"); err != nil {
 		t.Errorf("when it is back: %v", err)
+	}
+}
+
+// A request may end before the fetch does. Then the issuer cannot be reached, not the store.
+func TestARequestThatEndsBeforeTheKeysAreFetchedIsNotAuthenticated(t *testing.T) {
+	f, p := open(t, redistest.Single(t)), newProvider(t)
+	f.SetKeySetTimeout(time.Second)
+	p.accept(t, f, "/elsewhere")
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := f.Authenticate(ctx, p.token(t, "ed", nil))
+		cancel()
+		if !errors.Is(err, apierror.Unauthenticated) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -26,9 +26,16 @@ type Position struct {
 const silenceTimeout = 2 * time.Minute
 
 // receive asks a master, over a connection of its own, for everything it has, as a replica does,
-// and writes it in the form of an RDB file. It returns an error for a copy that is not whole.
-func receive(ctx context.Context, conn net.Conn, out io.Writer) (Position, error) {
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+// and writes it in the form of an RDB file. It returns an error for a copy that is not whole. When
+// ctx ends, it closes the connection: each read sets a deadline of its own, so one that was set by
+// the end of ctx would be lost between two reads.
+func receive(ctx context.Context, conn net.Conn, out io.Writer) (_ Position, err error) {
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ctx.Err())
+		}
+	}()
 	r := replica{conn: conn, in: bufio.NewReaderSize(conn, 1<<16)}
 	// With eof the master sends the copy as it makes it, without a file of its own. With rdb-only it
 	// knows that nothing shall follow.
@@ -51,7 +58,7 @@ func receive(ctx context.Context, conn net.Conn, out io.Writer) (Position, error
 	}
 	checked := newChecker(out)
 	if err := r.copyTo(checked); err != nil {
-		return Position{}, errors.Join(err, ctx.Err())
+		return Position{}, err
 	}
 	return at, checked.end()
 }

@@ -94,6 +94,9 @@ func (c *Cache[K, V]) AddUntil(key K, value V, until time.Time) {
 // Remove drops the value of a key.
 func (c *Cache[K, V]) Remove(key K) { c.entries.Remove(key) }
 
+// Purge drops all values.
+func (c *Cache[K, V]) Purge() { c.entries.Purge() }
+
 // Len returns the number of values, expired ones included.
 func (c *Cache[K, V]) Len() int { return c.entries.Len() }
 

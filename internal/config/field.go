@@ -20,7 +20,8 @@ type field struct {
 	allowedValues            []string // the only values; nil: no such limit
 	min, max                 string   // bounds, as the environment would spell them; max "": none
 	secret                   bool
-	structIndex              int // in Settings
+	reload                   bool // a node that runs takes a new value
+	structIndex              int  // in Settings
 }
 
 const envPrefix = "PARLOR_"
@@ -43,6 +44,9 @@ func init() {
 			serveDefault: tag.Get("default"), devDefault: tag.Get("default"), min: tag.Get("min"),
 			max: tag.Get("max"), structIndex: i,
 			secret: t.Field(i).Type == reflect.TypeFor[Secret]() || t.Field(i).Type == reflect.TypeFor[[]Secret](),
+		}
+		if f.reload = tag.Get("hup") == "1"; f.reload {
+			f.doc += " SIGHUP reads it again."
 		}
 		if dev, ok := tag.Lookup("dev"); ok {
 			f.devDefault = dev
@@ -105,9 +109,10 @@ func (f field) parseInto(s *Settings, text string) (err error) {
 	return err
 }
 
-// checkString accepts any text, but host:port for the listening addresses.
+// checkString accepts any text, but host:port for the listening addresses. One without a default
+// may be empty.
 func (f field) checkString(text string) (string, error) {
-	if strings.HasSuffix(f.name, "listen") {
+	if strings.HasSuffix(f.name, "listen") && (text != "" || f.serveDefault != "") {
 		_, port, err := net.SplitHostPort(text)
 		if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
 			return "", errors.New("is not host:port; set something like 127.0.0.1:8080")

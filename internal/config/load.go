@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -250,8 +251,17 @@ func (l *loader) checkCombinations() {
 	}
 	l.checkDurability()
 	l.checkStateDir()
+	if text := l.settings.AdvertiseAddress; text != "" {
+		if host, port, err := net.SplitHostPort(text); err != nil || host == "" || port == "" {
+			l.addError(fieldsByName["advertise"].label(l.settings.origins["advertise"]), "is not host:port, as 10.0.0.7:8080")
+		}
+	}
 	if s := &l.settings; s.ListenAddress == s.InternalListenAddress && !strings.HasSuffix(s.ListenAddress, ":0") {
 		l.addError(envPrefix+"INTERNAL_LISTEN", "is the public address too; set another port")
+	}
+	if s := &l.settings; s.ReadyListenAddress != "" && !strings.HasSuffix(s.ReadyListenAddress, ":0") &&
+		(s.ReadyListenAddress == s.ListenAddress || s.ReadyListenAddress == s.InternalListenAddress) {
+		l.addError(envPrefix+"READY_LISTEN", "is another address of the node too; set another port")
 	}
 }
 

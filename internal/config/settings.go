@@ -12,6 +12,7 @@ import (
 //	default   the value when it is not set; dev: the one of "parlor dev", where it differs
 //	oneof     the only values
 //	min, max  bounds, inclusive
+//	hup       "1": SIGHUP gives a node that runs the new value
 //
 // docs has the meaning of each.
 //
@@ -20,12 +21,15 @@ import (
 type Settings struct {
 	ConfigFile            string         `name:"config"`
 	ListenAddress         string         `name:"listen" default:"127.0.0.1:8080"`
+	AdvertiseAddress      string         `name:"advertise"`
 	InternalListenAddress string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
-	RedisURL              Secret         `name:"redis-url"`
+	ReadyListenAddress    string         `name:"ready-listen"`
+	MaxSockets            int            `name:"max-sockets" default:"8000" min:"100" max:"500000"`
+	RedisURL              Secret         `name:"redis-url" hup:"1"`
 	BackupURL             Secret         `name:"backup-url"`
-	AdminKeys             []Secret       `name:"admin-key"`
-	SigningKeys           []Secret       `name:"signing-key"`
-	SaveKeys              []Secret       `name:"save-key"`
+	AdminKeys             []Secret       `name:"admin-key" hup:"1"`
+	SigningKeys           []Secret       `name:"signing-key" hup:"1"`
+	SaveKeys              []Secret       `name:"save-key" hup:"1"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
 	StateDir              string         `name:"state-dir"`
 	Archive               string         `name:"archive"`
@@ -33,16 +37,17 @@ type Settings struct {
 	ArchiveRegion         string         `name:"archive-region"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
-	LogLevel              slog.Level     `name:"log-level" default:"info" dev:"warn" oneof:"debug info warn error"`
+	LogLevel              slog.Level     `name:"log-level" hup:"1" default:"info" dev:"warn" oneof:"debug info warn error"`
+	InternalHosts         string         `name:"internal-hosts"`
 	TrustedProxies        []netip.Prefix `name:"trusted-proxies"`
-	RateLimitsEnabled     bool           `name:"rate-limits" default:"on"`
+	RateLimitsEnabled     bool           `name:"rate-limits" default:"on" hup:"1"`
 	AccessTTL             time.Duration  `name:"access-ttl" default:"15m" min:"5s" max:"1h"`
 	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
 	RoomRetention         time.Duration  `name:"room-retention" default:"24h" min:"1m" max:"720h"`
 	PresenceGrace         time.Duration  `name:"presence-grace" default:"10s" min:"1s" max:"10m"`
 	StoreWait             time.Duration  `name:"store-wait" default:"5s" min:"0s" max:"10m"`
-	DrainDelay            time.Duration  `name:"drain-delay" default:"1s" dev:"0s" min:"0s" max:"5m"`
-	DrainTimeout          time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m"`
+	DrainDelay            time.Duration  `name:"drain-delay" default:"1s" dev:"0s" min:"0s" max:"5m" hup:"1"`
+	DrainTimeout          time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m" hup:"1"`
 	GCPercent             int            `name:"gc-percent" default:"25" min:"10" max:"1000"`
 	MemoryLimitMiB        int            `name:"memory-limit-mib" default:"0" min:"0" max:"1048576"`
 	ProfilingEnabled      bool           `name:"pprof" default:"off"`
@@ -54,9 +59,18 @@ type Settings struct {
 
 // docs are the meanings of the settings, by name, for --help and the reference.
 var docs = map[string]string{
-	"config":          "YAML file with settings: their names without the leading dashes as keys. Not a key itself.",
-	"listen":          "Public address. Port 0 takes a free one, which the log names.",
+	"config": "YAML file with settings: their names without the leading dashes as keys. Not a key itself.",
+	"listen": "Public address. Port 0 takes a free one, which the log names.",
+	"advertise": "host:port at which other nodes reach the public address of this one. A node that loses its store asks " +
+		"some of the others by it whether they have theirs. None: the address of listen or, if that is 0.0.0.0, " +
+		"the one from which this node reaches the store.",
 	"internal-listen": "Address for metrics, profiling and the operator's console. Keep it away from the internet.",
+	"ready-listen": "Second public address, which opens when the node can serve for the first time. It is for balancers " +
+		"that send requests to a new address before they have checked it, such as HAProxy before 3.1: a refused connection " +
+		"is tried on another node. None.",
+	"max-sockets": "Connections that the installation holds at once. Any node may have to hold all of them, so it needs " +
+		"as many open files and 500 more. deploy/haproxy.cfg takes its limits from the same number, and needs two open " +
+		"files for each.",
 	"redis-url": "The store: redis:// or rediss://user:pass@host:port/db, unix:///path, " +
 		"redis-cluster:// or rediss-cluster://user:pass@host:port,host:port, redis-sentinel:// or " +
 		"rediss-sentinel://user:pass@host:port,host:port/master?sentinelUser=…&sentinelPassword=…. Those that start with " +
@@ -88,6 +102,8 @@ var docs = map[string]string{
 		"a Cluster.",
 	"log":       "Format of the log on stderr.",
 	"log-level": "The least severe level that is logged: debug, info, warn or error.",
+	"internal-hosts": "Names in the public DNS (comma-separated) by which the internal address is called, such as that " +
+		"of a proxy before the console. None: addresses, names without a dot and private names only.",
 	"trusted-proxies": "Networks (CIDR, comma-separated) of the proxies whose X-Forwarded-For is trusted. None: the " +
 		"address of the connection counts.",
 	"rate-limits": "on or off: limits on requests per player, address and class of route.",

@@ -38,7 +38,7 @@ var (
 	RoomStarted = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats are removed",
 		"by: host|server|auto, startedAt, matchDeadline, version")
 	RoomResult = define("room.result", ToRoom, "a player of a room with settlement consensus reported what happened",
-		"userId, version")
+		"userId, version, until?")
 	RoomDisputed = define("room.disputed", ToRoom, "the players reported different results: the pot is frozen until "+
 		"the operator decides, or is returned at refundAt",
 		"refundAt, version")
@@ -51,7 +51,7 @@ var (
 	RoomState = define("room.state", ToRoom, "values of the shared state changed; version is that of the state",
 		"version, patch: {name: value}, delete: [name]")
 	RoomTurn = define("room.turn", ToRoom, "a player has the turn: it was set, the time of the player before was over, "+
-		"or that player left",
+		"or that player left; nobody has it when the host or the server ended it, or when it went on by itself for too long",
 		"userId (null: nobody), deadline (null: nobody), reason: set|skipped|left, version")
 	RoomConnected = define("room.connected", ToRoom, "a seated player has the first socket that follows the room",
 		"userId")
@@ -70,8 +70,9 @@ var (
 		"status: ANNOUNCED|REGISTRATION|CHECK_IN, version")
 	TournamentJoined = define("tournament.joined", ToTournament, "a player entered and paid the fee",
 		"user, entrants, fees, feesAmount, version")
-	TournamentLeft = define("tournament.left", ToTournament, "a player is out; before the start, the fee was returned",
-		"userId, reason: left|disqualified|no_check_in, entrants, fees, feesAmount, version")
+	TournamentLeft = define("tournament.left", ToTournament, "a player is out; before the start, and "+
+		"after a match that staff did not decide (disputed), the fee was returned",
+		"userId, reason: left|disqualified|no_check_in|disputed, entrants, fees, feesAmount, version")
 	TournamentCheckedIn = define("tournament.checked_in", ToTournament, "a player checked in",
 		"userId, checkedIn, version")
 	TournamentStarted = define("tournament.started", ToTournament, "the tournament began; fees are locked",
@@ -81,9 +82,10 @@ var (
 	TournamentMatchReady = define("tournament.match_ready", ToTournament, "the room of a match is open; its players take "+
 		"their seats until the deadline",
 		"matchId, roomId, attempt, deadline, players: [{userId, seed}], version")
-	TournamentMatchDecided = define("tournament.match_decided", ToTournament, "a match has a result",
+	TournamentMatchDecided = define("tournament.match_decided", ToTournament,
+		"a match has a result; refunded: nobody decided it, and both players are out with their fees back",
 		"matchId, winnerId (null: a draw, or nobody came), reason: played|walkover|double_forfeit|bye|disqualified|"+
-			"resolved, players: [{userId, seed}], version")
+			"resolved|refunded, players: [{userId, seed}], version")
 	TournamentSettled = define("tournament.settled", ToTournament, "the tournament is over and paid out",
 		"pot, potAmount, rake, rakeAmount, payouts: [{userId, place, payout, amount}], version")
 	TournamentCancelled = define("tournament.cancelled", ToTournament, "the tournament ended without a result; every fee "+

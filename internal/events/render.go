@@ -264,11 +264,16 @@ func (b *builder) appendRoomStarted() {
 	b.integer("version", version)
 }
 
-// room.result: version|user. What the player reported is not in it.
+// room.result: version|user|ms of the end of the window, "" when none runs. What the player
+// reported is not in it.
 func (b *builder) appendRoomResult() {
 	version := b.next()
 	b.integer("userId", b.next())
 	b.integer("version", version)
+	if until := b.nextIfGiven(); until != "" {
+		b.name("until")
+		b.json = wire.AppendTime(b.json, b.parseTime(until))
+	}
 }
 
 // room.disputed: version|ms of the refund.

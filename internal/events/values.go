@@ -44,6 +44,14 @@ func (b *builder) next() string {
 	return value
 }
 
+// nextIfGiven returns the next value, "" when builds that wrote the entry had no more.
+func (b *builder) nextIfGiven() string {
+	if b.ended {
+		return ""
+	}
+	return b.next()
+}
+
 // last returns everything that is left: the last value may contain "|".
 func (b *builder) last() string {
 	if b.ended {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -445,8 +447,8 @@ func TestSettingsAreMarshalledAndUnmarshalled(t *testing.T) {
 	s := games.DefaultSettings()
 	s.MatchTimeout = 1500 * time.Millisecond
 	text, err := wire.Marshal(s)
-	want := `{"rakeBps":0,"minRakeBps":0,"maxRakeBps":2000,"matchTimeoutSeconds":1.5,"idleTimeoutSeconds":900,` +
-		`"maxAgeSeconds":86400,"maxPlayers":256,"minAgeToStakeSeconds":0,"issuers":[],`
+	want := `{"rakeBps":0,"minRakeBps":0,"maxRakeBps":2000,"matchTimeoutSeconds":1.5,"reportWindowSeconds":120,` +
+		`"idleTimeoutSeconds":900,"maxAgeSeconds":86400,"maxPlayers":256,"minAgeToStakeSeconds":0,"issuers":[],`
 	if err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -573,5 +575,65 @@ func TestAnUnknownServerKeyCostsNoReadOfTheGame(t *testing.T) {
 	}
 	if found, err := there.FindByServerKey(ctx, key); err != nil || found.ID != g.ID {
 		t.Errorf("the key of the game: %v, %v", found.ID, err)
+	}
+}
+
+// A game that was stored before there was the list allows what it allowed; a new one does not.
+func TestSettlementsOfOldAndNewGames(t *testing.T) {
+	db := redistest.Single(t)
+	s := open(db)
+	g, _ := create(t, s, games.Definition{Name: "New"})
+	if !slices.Equal(g.Settings.Settlements, []games.Settlement{games.SettledByServer}) {
+		t.Errorf("a new game allows %v", g.Settings.Settlements)
+	}
+	ctx, key := t.Context(), keys.Game(g.ID)
+	doc, err := db.Client.HGet(ctx, key, "doc").Result()
+	if err != nil || !strings.Contains(doc, `,"settlements":["server"]`) {
+		t.Fatal(doc, err)
+	}
+	if err := db.Client.HSet(ctx, key, "doc", strings.Replace(doc, `,"settlements":["server"]`, "", 1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	both := []games.Settlement{games.SettledByServer, games.SettledByConsensus}
+	old, err := open(db).Get(ctx, operator, g.ID)
+	if err != nil || !slices.Equal(old.Settings.Settlements, both) {
+		t.Errorf("an old game allows %v, %v", old.Settings.Settlements, err)
+	}
+	patched, err := open(db).Patch(ctx, operator, g.ID, games.PatchInput{Name: new("Newer")})
+	if err != nil || !slices.Equal(patched.Settings.Settlements, both) {
+		t.Errorf("after a change it allows %v, %v", patched.Settings.Settlements, err)
+	}
+}
+
+// prizeBoards are the leaderboards that have prizes.
+type prizeBoards map[string]bool
+
+func (b prizeBoards) HasStakes(_ context.Context, _ int64, board string) (bool, error) {
+	return b[board], nil
+}
+
+func TestAFeedThatOnePersonFillsAloneIsNotThatOfABoardWithPrizes(t *testing.T) {
+	s := open(redistest.Single(t))
+	s.CheckFeedsOf(prizeBoards{"cup": true})
+	g, _ := create(t, s, games.Definition{Name: "Duel"})
+	for _, c := range []struct {
+		patch games.SettingsPatch
+		want  string
+	}{
+		{games.SettingsPatch{Boards: &[]games.BoardFeed{{Board: "top", From: games.FromPayout}}}, ""},
+		{
+			games.SettingsPatch{Boards: &[]games.BoardFeed{
+				{Board: "top", From: games.FromPayout}, {Board: "cup", From: games.FromPayout},
+			}},
+			"settings.boards[1].from",
+		},
+		{games.SettingsPatch{Boards: &[]games.BoardFeed{{Board: "cup", From: games.FromWin}}}, ""},
+		{games.SettingsPatch{Settlements: &[]games.Settlement{games.SettledByConsensus}}, "settings.boards[0].from"},
+		{games.SettingsPatch{Settlements: &[]games.Settlement{games.SettledByConsensus, games.SettledByServer}}, ""},
+	} {
+		_, err := s.Patch(t.Context(), operator, g.ID, games.PatchInput{Settings: c.patch})
+		if got := fieldsOf(err); got != c.want {
+			t.Errorf("%+v: %q, %v; want %q", c.patch, got, err, c.want)
+		}
 	}
 }

@@ -47,6 +47,7 @@ type Service struct {
 	origins allOriginsCache
 
 	sessions    Sessions                       // nil: there are none
+	boards      Boards                         // nil: there are none
 	unknownKeys *cache.Cache[string, struct{}] // digests of server keys that their games do not have
 }
 
@@ -120,6 +121,9 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 	if err != nil {
 		return Game{}, "", err
 	}
+	if err := s.checkGrantLimit(ctx, g); err != nil {
+		return Game{}, "", err
+	}
 	if g.ID, err = s.store.nextID(ctx); err != nil {
 		return Game{}, "", err
 	}
@@ -150,10 +154,30 @@ func (s *Service) checkWithValidator(
 		return nil, apierror.InvalidRequest.WithField("welcomeGrant.for", "unknown", "must be linked or any")
 	}
 	units, err := s.options.Validator.ParseAmount(ctx, grant.TokenCode, grant.DecimalAmount)
+	if errors.Is(err, apierror.InvalidAmount) {
+		err = apierror.InField("welcomeGrant.amount", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &SignupGrant{TokenCode: grant.TokenCode, Units: units, For: cmp.Or(grant.For, GrantForLinked)}, nil
+}
+
+// checkGrantLimit returns invalid_request for a limit of grants that is no amount of their token.
+func (s *Service) checkGrantLimit(ctx context.Context, g Game) error {
+	limit := g.Settings.GrantLimitPerDay
+	const field = "settings.grantLimitPerDay"
+	switch {
+	case limit == "":
+		return nil
+	case g.SignupGrant == nil:
+		return apierror.InvalidRequest.WithField(field, "range", "needs a welcomeGrant")
+	}
+	_, err := s.options.Validator.ParseAmount(ctx, g.SignupGrant.TokenCode, string(limit))
+	if invalid, ok := apierror.As(err); ok && errors.Is(err, apierror.InvalidAmount) {
+		return apierror.InvalidRequest.WithField(field, "format", invalid.Detail)
+	}
+	return err
 }
 
 // Get returns a game to its server and to the operator, as Find does. It returns forbidden and
@@ -170,6 +194,31 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (G
 // game_not_found.
 func (s *Service) Find(ctx context.Context, id int64) (Game, error) {
 	return s.cache.get(ctx, id, s.store.load)
+}
+
+// CountPlayer counts a player who is about to be made against what the game may have in a day. It
+// has no Caller, as Find. It returns game_not_found and limit_reached.
+func (s *Service) CountPlayer(ctx context.Context, id int64) error {
+	game, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	quotas := game.Settings.Quotas
+	err = s.store.countPlayer(ctx, id, quotas.NewPlayersPerDay)
+	if errors.Is(err, apierror.LimitReached) {
+		err = quotas.Reached(QuotaNewPlayers)
+	}
+	return err
+}
+
+// GetWithUse is Get, with how much the game has of what its quotas bound.
+func (s *Service) GetWithUse(ctx context.Context, caller principal.Caller, id int64) (Game, Use, error) {
+	g, err := s.Get(ctx, caller, id)
+	if err != nil {
+		return Game{}, nil, err
+	}
+	use, err := s.store.readUse(ctx, id)
+	return g, use, err
 }
 
 // ProgressRules returns the game's rules for saves, as package progress parses them; nil for none.
@@ -240,8 +289,16 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if err != nil {
 			return Game{}, err
 		}
+		if err := s.checkPrizeFeeds(ctx, id, changed.Settings, p.Settings); err != nil {
+			return Game{}, err
+		}
 		if p.SignupGrant != nil {
 			changed.SignupGrant = grant
+		}
+		if p.SignupGrant != nil || p.Settings.GrantLimitPerDay.IsGiven {
+			if err := s.checkGrantLimit(ctx, changed); err != nil {
+				return Game{}, err
+			}
 		}
 		if err := s.claimIssuers(ctx, changed); err != nil {
 			return Game{}, err

@@ -21,6 +21,7 @@ type Settings struct {
 	MinRakeBps   int           // basis points below which no room may choose its rake
 	MaxRakeBps   int           // basis points above which no player may choose the rake of a room
 	MatchTimeout time.Duration // from the start of a room to its result
+	ReportWindow time.Duration // from the first report in a room with consensus until silence agrees
 	IdleTimeout  time.Duration // of a room before its start, since its last change
 	MaxAge       time.Duration // of a room before its start, since it was created
 	MaxPlayers   int           // largest number of seats of a room
@@ -30,6 +31,12 @@ type Settings struct {
 	StateKeys    StateKeys     // who may write the shared state of rooms; nil: servers alone
 	TurnTimeout  TurnTimeout   // what happens when the time of a turn is over
 	Boards       []BoardFeed   // leaderboards that finished rooms feed
+	Settlements  []Settlement  // of rooms, which players may choose; at least one
+	Quotas       Quotas        // what the game may have in the store
+
+	// GrantLimitPerDay is how much of its token the signup grants may mint in a day (UTC); "" for as
+	// much as the game's servers may.
+	GrantLimitPerDay DayLimit
 
 	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
 }
@@ -38,7 +45,8 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		MaxRakeBps: 2_000, MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour,
-		MaxPlayers: 256, TurnTimeout: TurnSkips,
+		MaxPlayers: 256, TurnTimeout: TurnSkips, Settlements: []Settlement{SettledByServer}, Quotas: defaultQuotas(),
+		ReportWindow: 2 * time.Minute,
 	}
 }
 
@@ -58,6 +66,7 @@ type SettingsPatch struct {
 	MinRakeBps          *int      `json:"minRakeBps,omitzero"`
 	MaxRakeBps          *int      `json:"maxRakeBps,omitzero"`
 	MatchTimeoutSeconds *Seconds  `json:"matchTimeoutSeconds,omitzero"`
+	ReportWindowSeconds *Seconds  `json:"reportWindowSeconds,omitzero"`
 	IdleTimeoutSeconds  *Seconds  `json:"idleTimeoutSeconds,omitzero"`
 	MaxAgeSeconds       *Seconds  `json:"maxAgeSeconds,omitzero"`
 	MaxPlayers          *int      `json:"maxPlayers,omitzero"`
@@ -68,6 +77,12 @@ type SettingsPatch struct {
 	StateKeys   *StateKeys   `json:"stateKeys,omitzero"`
 	TurnTimeout *TurnTimeout `json:"turnTimeout,omitzero"`
 	Boards      *[]BoardFeed `json:"boards,omitzero"`
+	Quotas      *QuotasPatch `json:"quotas,omitzero"`
+
+	// GrantLimitPerDay may be null: as much as the game's servers may mint.
+	GrantLimitPerDay GivenDayLimit `json:"grantLimitPerDay,omitzero"`
+
+	Settlements *[]Settlement `json:"settlements,omitzero"`
 
 	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
@@ -99,6 +114,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		MinRakeBps:          &s.MinRakeBps,
 		MaxRakeBps:          &s.MaxRakeBps,
 		MatchTimeoutSeconds: new(Seconds(s.MatchTimeout)),
+		ReportWindowSeconds: new(Seconds(s.ReportWindow)),
 		IdleTimeoutSeconds:  new(Seconds(s.IdleTimeout)),
 		MaxAgeSeconds:       new(Seconds(s.MaxAge)),
 		MaxPlayers:          &s.MaxPlayers,
@@ -108,6 +124,9 @@ func (s Settings) AsPatch() SettingsPatch {
 		StateKeys:           &stateKeys,
 		TurnTimeout:         &s.TurnTimeout,
 		Boards:              &boards,
+		Settlements:         &s.Settlements,
+		Quotas:              s.Quotas.asPatch(),
+		GrantLimitPerDay:    GivenDayLimit{true, s.GrantLimitPerDay},
 		ProgressRules:       rules,
 	}
 }
@@ -136,11 +155,54 @@ func (s *Seconds) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
+// DayLimit is an amount of a token as decimal text, "" for none: a number or null in JSON, and a
+// decimal string in requests, too.
+type DayLimit string
+
+// maxDayLimitBytes bounds a DayLimit, as amounts are bounded.
+const maxDayLimitBytes = 64
+
+var decimalPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+
+// MarshalJSON returns 1000, 2.5 or null.
+func (l DayLimit) MarshalJSON() ([]byte, error) {
+	if l == "" {
+		return []byte("null"), nil
+	}
+	return []byte(l), nil
+}
+
+// GivenDayLimit is a DayLimit in a patch. It tells null from an absent member.
+type GivenDayLimit struct {
+	IsGiven bool
+	Limit   DayLimit
+}
+
+// MarshalJSON returns the limit.
+func (l GivenDayLimit) MarshalJSON() ([]byte, error) { return l.Limit.MarshalJSON() }
+
+// UnmarshalJSON decodes a number, a decimal string or null.
+func (l *GivenDayLimit) UnmarshalJSON(raw []byte) error {
+	l.IsGiven, l.Limit = true, ""
+	if string(raw) == "null" {
+		return nil
+	}
+	text := strings.Trim(string(raw), `"`)
+	integer, _, _ := strings.Cut(text, ".")
+	if len(text) > maxDayLimitBytes || !decimalPattern.MatchString(text) || len(integer) > 1 && integer[0] == '0' {
+		return errors.New("must be an amount: a number or a decimal string")
+	}
+	l.Limit = DayLimit(text)
+	return nil
+}
+
 // Bounds of settings.
 const (
 	maxBps                = 10_000
 	minTimeout            = 10 * time.Millisecond
 	maxTimeout            = 30 * 24 * time.Hour
+	minReportWindow       = 10 * time.Second
+	maxReportWindow       = time.Hour
 	maxPlayersBound       = 1_000
 	maxIssuers            = 8
 	maxAvatarHosts        = 32
@@ -157,6 +219,7 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	s.RakeBps = max(s.RakeBps, s.MinRakeBps) // the game's own rake follows a raised minimum
 	s.MaxRakeBps = max(s.MaxRakeBps, s.MinRakeBps)
 	setIfGiven(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
+	setIfGiven(&s.ReportWindow, (*time.Duration)(p.ReportWindowSeconds))
 	setIfGiven(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
 	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
 	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
@@ -166,6 +229,11 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.StateKeys, p.StateKeys)
 	setIfGiven(&s.TurnTimeout, p.TurnTimeout)
 	setIfGiven(&s.Boards, p.Boards)
+	setIfGiven(&s.Settlements, p.Settlements)
+	s.Quotas = s.Quotas.merge(p.Quotas)
+	if p.GrantLimitPerDay.IsGiven {
+		s.GrantLimitPerDay = p.GrantLimitPerDay.Limit
+	}
 	switch string(p.ProgressRules) {
 	case "":
 	case "null":
@@ -195,6 +263,10 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 		errs.Add("settings.maxRakeBps", "range", "must not be less than minRakeBps")
 	}
 	checkTimeout(errs, "settings.matchTimeoutSeconds", p.MatchTimeoutSeconds)
+	window := p.ReportWindowSeconds
+	if window != nil && (time.Duration(*window) < minReportWindow || time.Duration(*window) > maxReportWindow) {
+		errs.Add("settings.reportWindowSeconds", "range", "must be 10 seconds to 1 hour")
+	}
 	checkTimeout(errs, "settings.idleTimeoutSeconds", p.IdleTimeoutSeconds)
 	checkTimeout(errs, "settings.maxAgeSeconds", p.MaxAgeSeconds)
 	if p.MaxPlayers != nil && (*p.MaxPlayers < 1 || *p.MaxPlayers > maxPlayersBound) {
@@ -218,6 +290,10 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	if p.Boards != nil {
 		checkBoardFeeds(errs, *p.Boards)
 	}
+	if p.Settlements != nil {
+		checkSettlements(errs, *p.Settlements)
+	}
+	p.Quotas.check(errs)
 	if len(p.ProgressRules) > maxProgressRulesBytes {
 		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
 	}
@@ -225,7 +301,7 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
 // a server may change the rules for saves and for the state of rooms, the time-outs of rooms and
-// the leaderboards that they feed.
+// the leaderboards that they feed. Who may settle a room decides where money goes.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string
@@ -238,6 +314,10 @@ func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 		{"minAgeToStakeSeconds", p.MinStakeAgeSeconds != nil},
 		{"issuers", p.Issuers != nil},
 		{"avatarHosts", p.AvatarHosts != nil},
+		{"quotas", p.Quotas != nil},
+		{"grantLimitPerDay", p.GrantLimitPerDay.IsGiven},
+		{"settlements", p.Settlements != nil},
+		{"reportWindowSeconds", p.ReportWindowSeconds != nil},
 	} {
 		if m.given {
 			errs.Add("settings."+m.name, "forbidden", "only the operator can change it")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -108,6 +109,50 @@ func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner
 	return owner, values.Err()
 }
 
+// countPlayer counts a new player of a game that may have a number of them in a day. It returns
+// limit_reached.
+func (s *store) countPlayer(ctx context.Context, id, most int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.GameCountPlayer, []string{keys.NewPlayers(id)}, most)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.GameCountPlayer)
+}
+
+// readUse returns how much a game has of each kind in QuotaTable.
+func (s *store) readUse(ctx context.Context, id int64) (Use, error) {
+	now, err := s.db.ReadClock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var boards, ofTours, tours, assets *redis.IntCmd
+	var players, bytes *redis.StringCmd
+	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		boards, ofTours = p.SCard(ctx, keys.Boards(id)), p.SCard(ctx, keys.TournamentBoards(id))
+		tours = p.ZCard(ctx, keys.ToursDue(id))
+		assets, players = p.ZCard(ctx, keys.Assets(id)), p.Get(ctx, keys.NewPlayers(id))
+		bytes = p.HGet(ctx, keys.GameBytes(), strconv.FormatInt(id, 10))
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no player, or nothing was measured
+		return nil, redisdb.WrapError("read the use of a game", err)
+	}
+	use := Use{
+		QuotaBoards: boards.Val() - ofTours.Val(), QuotaTours: tours.Val(), QuotaAssets: assets.Val(), QuotaNewPlayers: 0,
+	}
+	day, count, _ := strings.Cut(players.Val(), "|")
+	if day == strconv.FormatInt(now.Unix()/secondsPerDay, 10) {
+		use[QuotaNewPlayers], err = strconv.ParseInt(count, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("decode the new players of game %d: %w", id, err)
+		}
+	}
+	use[QuotaBytes], _ = strconv.ParseInt(bytes.Val(), 10, 64) // "" before the first estimate
+	return use, nil
+}
+
+const secondsPerDay = 24 * 60 * 60
+
 // issuerOwner returns the game of an entry of the index, or 0.
 func (s *store) issuerOwner(ctx context.Context, field string) (int64, error) {
 	id, err := s.db.Client.HGet(ctx, keys.Issuers(), field).Int64()
@@ -173,6 +218,9 @@ func decodeGame(id int64, hash map[string]string) (Game, error) {
 	var doc document
 	if err := wire.Unmarshal([]byte(f.Text("doc")), &doc); err != nil {
 		return Game{}, fmt.Errorf("decode game %d: %w", id, err)
+	}
+	if doc.Settings.Settlements == nil {
+		doc.Settings.Settlements = new(settlementsBefore())
 	}
 	g := Game{
 		ID:          id,

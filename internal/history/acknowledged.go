@@ -2,58 +2,119 @@ package history
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"time"
 )
 
 // A look sees the ledger as it was a moment ago. What was acknowledged since then, and is gone when
-// the store is back, is found by the nonces of its calls.
+// the store is back, is found by the nonces of its calls. They also say how many of the entries
+// that are gone somebody was told of.
 const (
-	maxAcknowledged = 32 // nonces of a game that are remembered between two looks: the newest ones
-	maxBatches      = 64 // of a game
-	// keepAcknowledged is for how long a nonce is remembered after a look: by then it is known that a
-	// server failed.
-	keepAcknowledged = 10 * time.Second
-	// slowestReply is longer than any call waits for its reply: its entry may be as old.
-	slowestReply = 10 * time.Second
-	// maxEntriesRead bounds what is read of a ledger for it.
-	maxEntriesRead = 50_000
+	// maxAcknowledged bounds the nonces of a game that are remembered between two looks.
+	maxAcknowledged = 1 << 16
+	// maxBatches bounds the looks of a game for which nonces are remembered: more than are made in
+	// keepAcknowledged.
+	maxBatches = 512
+	// keepAcknowledged is for how long a nonce is remembered: longer than what a failover may lose.
+	keepAcknowledged = maxRecentLoss + 15*time.Second
+	// keepLast is for how long before its newest one the nonces of a game at rest are remembered, of
+	// which there are at most maxKeptLast: what is left of a history has all of them, or nothing that
+	// was acknowledged later.
+	keepLast    = 10 * time.Second
+	maxKeptLast = 1024
+	// noticeTime is longer than it takes until a node knows that a server failed.
+	noticeTime = 10 * time.Second
+	// A ledger is read backwards in pages, until all nonces are found.
+	entriesPerPage = 5_000
+	maxEntriesRead = 200_000
 )
+
+// nonceSum is what is remembered of a nonce. Two nonces have the same sum once in 2^64.
+type nonceSum uint64
+
+var nonceSeed = maphash.MakeSeed()
+
+func sumNonce(nonce string) nonceSum { return nonceSum(maphash.String(nonceSeed, nonce)) }
+
+// acknowledgements are those of a game since the last look.
+type acknowledgements struct {
+	sums  []nonceSum
+	began time.Time // of the call that began first
+}
 
 // batch is what a node acknowledged between two looks.
 type batch struct {
-	nonces []string
-	at     time.Time // of the look
+	acknowledgements
+	at time.Time // of the second look
+	// The entry number after was the last one at the first look, which ended at afterAt: the calls
+	// that began later have entries behind it.
+	after   int64
+	afterAt time.Time
 }
 
 // Acknowledge is called with a game and the nonce of a call that has added an entry to its ledger,
-// when the caller is about to be told so.
-func (s *Service) Acknowledge(gameID int64, nonce string) {
+// when the caller is about to be told so, and with the time before which that call was not sent.
+func (s *Service) Acknowledge(gameID int64, nonce string, began time.Time) {
+	sum := sumNonce(nonce)
 	s.touchedMu.Lock()
 	defer s.touchedMu.Unlock()
 	list := s.acknowledged[gameID]
-	if len(list) == 2*maxAcknowledged { // so that it is seldom moved
-		list = list[:copy(list, list[maxAcknowledged:])]
+	if list == nil {
+		list = &acknowledgements{began: began}
+		s.acknowledged[gameID] = list
 	}
-	s.acknowledged[gameID] = append(list, nonce)
+	if began.Before(list.began) {
+		list.began = began
+	}
+	if len(list.sums) < maxAcknowledged {
+		list.sums = append(list.sums, sum)
+	}
 }
 
 // takeAcknowledged moves what was acknowledged since the last look to where Run finds it.
-func (s *Service) takeAcknowledged(acknowledged map[int64][]string, now time.Time) {
-	for id, nonces := range acknowledged {
-		batches := append(s.batches[id], batch{nonces[max(0, len(nonces)-maxAcknowledged):], now})
+func (s *Service) takeAcknowledged(acknowledged map[int64]*acknowledgements, now time.Time) {
+	for id, list := range acknowledged {
+		b := batch{acknowledgements: *list, at: now}
+		if g := s.games[id]; g != nil && len(g.slots) > 0 {
+			b.after, b.afterAt = g.newest().Number, g.seenAt
+		}
+		batches := append(s.batches[id], b)
 		s.batches[id] = batches[max(0, len(batches)-maxBatches):]
 	}
 }
 
-// forgetAcknowledged forgets what a look has seen some time ago.
+// forgetAcknowledged forgets what has been in the store for some time. Of a game in which nothing
+// was acknowledged for longer it keeps the last nonces.
 func (s *Service) forgetAcknowledged(now time.Time) {
 	for id, batches := range s.batches {
-		batches = slices.DeleteFunc(batches, func(b batch) bool { return now.Sub(b.at) > keepAcknowledged })
-		if s.batches[id] = batches; len(batches) == 0 {
-			delete(s.batches, id)
+		newest := batches[len(batches)-1].at
+		oldest := now.Add(-keepAcknowledged)
+		if newest.Before(oldest) {
+			oldest = newest.Add(-keepLast)
 		}
+		if !batches[0].at.Before(oldest) {
+			continue
+		}
+		batches = slices.DeleteFunc(batches, func(b batch) bool { return b.at.Before(oldest) })
+		if oldest.Before(now.Add(-keepAcknowledged)) {
+			batches = keepNewest(batches, maxKeptLast)
+		}
+		s.batches[id] = slices.Clip(batches)
 	}
+}
+
+// keepNewest returns the batches with the newest nonces, so many at most.
+func keepNewest(batches []batch, most int) []batch {
+	for i := len(batches) - 1; i >= 0; i-- {
+		b := &batches[i]
+		if len(b.sums) >= most {
+			b.sums = slices.Clone(b.sums[len(b.sums)-most:])
+			return slices.Delete(batches, 0, i)
+		}
+		most -= len(b.sums)
+	}
+	return batches
 }
 
 // entryBefore returns the number of an entry that was there before a time, 0 when none is known.
@@ -66,27 +127,54 @@ func (g *gameHistory) entryBefore(at time.Time) int64 {
 	return 0
 }
 
-// countGone returns how many of the remembered nonces are not in the ledger of a game. It returns
-// errOvertaken when entries left the ledger meanwhile.
-func (s *Service) countGone(ctx context.Context, id int64, g *gameHistory, l ledger) (gone int64, err error) {
-	batches := s.batches[id]
-	if len(batches) == 0 {
-		return 0, nil
+// floorOf returns the number of an entry that all entries of a batch are behind.
+func (g *gameHistory) floorOf(b batch) int64 {
+	if !b.began.Before(b.afterAt) && !b.afterAt.IsZero() {
+		return b.after
 	}
-	after := max(g.entryBefore(batches[0].at.Add(-slowestReply)), 0)
-	if after < l.base || l.last-after > maxEntriesRead {
-		return 0, nil // the archive may have them
-	}
-	there, err := s.store.readNonces(ctx, id, l.base, after)
-	if err != nil {
-		return 0, err
-	}
-	for _, b := range batches {
-		for _, nonce := range b.nonces {
-			if _, ok := there[nonce]; !ok {
-				gone++
-			}
+	return g.entryBefore(b.began)
+}
+
+// sinceDoubt returns the time after which acknowledged entries may be gone though the newest entry
+// that was seen is there: a server may have come back, and entries of others may have taken the
+// place of what it lost, before any look failed.
+func (s *Service) sinceDoubt() time.Time { return s.doubtedAt.Add(-noticeTime) }
+
+// countGone returns how many entries that this node acknowledged after a time are not in the ledger
+// of a game, up to present of which nothing was lost, and how many are. Entries that may have left
+// the ledger are not counted. It returns errOvertaken when some left it meanwhile.
+func (s *Service) countGone(
+	ctx context.Context, id int64, g *gameHistory, l ledger, present int64, after time.Time,
+) (gone, there int64, err error) {
+	wanted := map[nonceSum]struct{}{}
+	floor := l.last
+	least := max(l.base, l.last-maxEntriesRead)
+	for _, b := range s.batches[id] {
+		from := min(g.floorOf(b), present)
+		if b.at.Before(after) || from < least {
+			continue
+		}
+		floor = min(floor, from)
+		for _, sum := range b.sums {
+			wanted[sum] = struct{}{}
 		}
 	}
-	return gone, nil
+	all := int64(len(wanted))
+	for last := int64(0); len(wanted) > 0; {
+		first := floor + 1
+		if last == 0 {
+			first = max(first, l.last-entriesPerPage)
+		} else {
+			first = max(first, last-entriesPerPage+1)
+		}
+		err := s.store.readNonces(ctx, id, l.base, first, last, func(nonce string) { delete(wanted, sumNonce(nonce)) })
+		if err != nil {
+			return 0, 0, err
+		}
+		if last = first - 1; last <= floor {
+			break
+		}
+	}
+	gone = int64(len(wanted))
+	return gone, all - gone, nil
 }

@@ -2,9 +2,11 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +24,10 @@ const (
 	metaInterval    = time.Second            // between two looks at the installation's record, and two marks
 	compareInterval = 30 * time.Second       // between two looks at all games
 	lookTimeout     = 2 * time.Second
+	countTimeout    = time.Second // for the entries of a game that are gone
 
-	// maxRecentLoss is how old an entry may be that a failover or a crash loses. What lost older
-	// entries is another history.
+	// maxRecentLoss is how old an entry may be that a failover or a crash loses, when the store was
+	// seen last. What lost older entries is another history.
 	maxRecentLoss = time.Minute
 	slotSpan      = 2 * time.Second // what one remembered entry stands for
 	maxSlots      = 40
@@ -46,7 +49,7 @@ type Cause string
 const (
 	Empty   Cause = "empty"   // it has no installation
 	Foreign Cause = "foreign" // it has another installation
-	Older   Cause = "older"   // it lacks entries that no failover can have lost
+	Older   Cause = "older"   // it lacks entries that no failover can have lost, or the first ones
 )
 
 // Sentence describes the stop for anyone to read.
@@ -59,16 +62,43 @@ func (s Stop) Sentence() string {
 	return "money is stopped: " + text + "; an operator can accept it with: parlor store accept"
 }
 
-// countMissing returns "17 ledger entries of 2 games".
-func countMissing(losses []Loss) string {
-	entries, games := int64(0), map[int64]bool{}
+// describeLosses describes what is missing in games: what nodes had acknowledged, and what nobody
+// was told of.
+func describeLosses(losses []Loss) string {
+	var acknowledged, others, untold int64
+	games, untoldGames := map[int64]bool{}, map[int64]bool{}
+	isExact := true
 	for _, l := range losses {
-		if l.GameID > 0 {
-			entries += l.Entries()
+		switch {
+		case l.GameID == 0:
+		case l.IsUnacknowledged():
+			untold += l.Entries()
+			untoldGames[l.GameID] = true
+		case l.Acknowledged == nil:
+			acknowledged += l.Entries()
+			games[l.GameID], isExact = true, false
+		default:
+			acknowledged += *l.Acknowledged
+			others += l.Entries() - *l.Acknowledged
 			games[l.GameID] = true
 		}
 	}
-	return fmt.Sprintf("%d ledger entries of %d games", entries, len(games))
+	var parts []string
+	switch {
+	case acknowledged > 0 && isExact:
+		parts = append(parts, fmt.Sprintf("the store lost %d acknowledged ledger entries of %d games", acknowledged,
+			len(games)))
+	case acknowledged > 0:
+		parts = append(parts, fmt.Sprintf("the store lost at least %d ledger entries of %d games", acknowledged, len(games)))
+	}
+	if untold += others; untold > 0 {
+		for id := range untoldGames {
+			games[id] = true
+		}
+		parts = append(parts, fmt.Sprintf("%d ledger entries of %d games that nobody was told of are gone", untold,
+			len(games)))
+	}
+	return strings.Join(parts, ", and ")
 }
 
 // Check is one line of what is known, for /readyz.
@@ -82,7 +112,9 @@ type Stats struct {
 	Epoch       int64
 	Losses      int64 // times that this node noticed a loss
 	EntriesLost int64 // ledger entries that no operator has accepted the loss of
-	Stopped     bool
+	// AcknowledgedLost is how many of these nodes had acknowledged to callers, or may have.
+	AcknowledgedLost int64
+	Stopped          bool
 }
 
 // Options are the settings of a node.
@@ -91,6 +123,10 @@ type Options struct {
 	SigningKeys [][]byte // the first signs marks, all verify; not empty
 	Node        string   // name of the node in records
 	Log         *slog.Logger
+	// IsConfirmed says that nodes acknowledge only what a replica has: the mode replica.
+	IsConfirmed bool
+	// MaxRecentLoss is how old an entry may be that a failover loses; 0 for a minute.
+	MaxRecentLoss time.Duration
 	// Changes returns a number that differs after a server of the store came back or changed its role.
 	Changes func() uint64
 	// Prepare is called before money goes on in a store that may be another one than before, or empty.
@@ -103,10 +139,11 @@ type Options struct {
 
 // Service watches the history for one node.
 type Service struct {
-	store   store
-	files   markFiles
-	options Options
-	log     *slog.Logger
+	signingKeys atomic.Pointer[[][]byte] // the first signs marks, all verify
+	store       store
+	files       markFiles
+	options     Options
+	log         *slog.Logger
 
 	moneyError atomic.Pointer[apierror.Error] // of every change of money, nil while money goes on
 	checks     atomic.Pointer[[]Check]
@@ -114,14 +151,17 @@ type Service struct {
 	lostIn     atomic.Pointer[map[int64]int64] // epoch of the last loss by game
 
 	touchedMu    sync.Mutex
-	touched      map[int64]struct{} // games that this node changed since the last look
-	acknowledged map[int64][]string // nonces by game, since the last look
+	touched      map[int64]struct{}          // games that this node changed since the last look
+	acknowledged map[int64]*acknowledgements // by game, since the last look
 
 	// Of the goroutine of Run.
 	known     mark // Games is not used: games has them
 	games     map[int64]*gameHistory
 	batches   map[int64][]batch // of acknowledged entries by game
 	doubt     bool              // a server failed since all games were compared
+	doubtedAt time.Time         // when that was known
+	tookAt    time.Time         // when the last look began
+	id        string            // of this process, in the records of losses
 	stopped   *Stop
 	missing   []Loss // when money was stopped
 	seenEpoch int64  // of the store when money was stopped
@@ -136,8 +176,10 @@ type Service struct {
 
 // gameHistory is what a node remembers of a ledger.
 type gameHistory struct {
-	slots   []slot    // oldest first, never empty
-	firstAt time.Time // of entry 1, zero when it is not known
+	slots  []slot    // oldest first, never empty but while the first look has found a loss
+	first  string    // head of entry 1, "" when it is not known
+	tipAt  time.Time // when the newest entry was seen first
+	seenAt time.Time // when the newest entry was seen last
 }
 
 // slot is the last entry that was seen in a span of time.
@@ -148,18 +190,22 @@ type slot struct {
 
 func (g *gameHistory) newest() slot { return g.slots[len(g.slots)-1] }
 
-// see remembers an entry that was seen now.
-func (g *gameHistory) see(l ledger, now time.Time) {
+// see remembers an entry that was seen now, by a look that began before.
+func (g *gameHistory) see(l ledger, began, now time.Time) {
 	tip := tipDoc{l.last, l.head}
 	if l.firstHead != "" {
-		g.firstAt = timeOf(l.firstHead)
+		g.first = l.firstHead
+	}
+	g.seenAt = now
+	if len(g.slots) == 0 || g.newest().tipDoc != tip {
+		g.tipAt = now
 	}
 	switch n := len(g.slots); {
 	case n > 0 && g.slots[n-1].tipDoc == tip:
-	case n > 1 && now.Sub(g.slots[n-1].since) < slotSpan:
+	case n > 1 && began.Sub(g.slots[n-1].since) < slotSpan:
 		g.slots[n-1].tipDoc = tip
 	default:
-		g.slots = append(g.slots, slot{tip, now})
+		g.slots = append(g.slots, slot{tip, began})
 		if len(g.slots) > maxSlots {
 			g.slots = slices.Delete(g.slots, 0, 1)
 		}
@@ -178,17 +224,25 @@ func timeOf(head string) time.Time {
 
 // New returns a service. Money is stopped until Run has looked at the store.
 func New(db *redisdb.DB, o Options) *Service {
+	if o.MaxRecentLoss == 0 {
+		o.MaxRecentLoss = maxRecentLoss
+	}
 	s := &Service{
+		id:    strconv.FormatUint(rand.Uint64(), 36),
 		store: store{db}, files: newMarkFiles(o.StateDir), options: o, log: o.Log,
-		touched: map[int64]struct{}{}, acknowledged: map[int64][]string{}, games: map[int64]*gameHistory{},
+		touched: map[int64]struct{}{}, acknowledged: map[int64]*acknowledgements{}, games: map[int64]*gameHistory{},
 		batches: map[int64][]batch{},
 	}
+	s.signingKeys.Store(&o.SigningKeys)
 	s.moneyError.Store(apierror.StoreUnavailable.WithReason("the history of the money is not known yet"))
 	s.checks.Store(&[]Check{{Name: "history", Detail: "is not known yet"}})
 	s.stats.Store(&Stats{})
 	s.lostIn.Store(&map[int64]int64{})
 	return s
 }
+
+// SetSigningKeys replaces the keys, as in Options. The next mark is signed by the new ones.
+func (s *Service) SetSigningKeys(signingKeys [][]byte) { s.signingKeys.Store(&signingKeys) }
 
 // AllowMoney returns store_unavailable with the reason while money is stopped.
 func (s *Service) AllowMoney() error {
@@ -219,9 +273,10 @@ func (s *Service) takeTouched() map[int64]struct{} {
 	s.touchedMu.Lock()
 	touched, acknowledged := s.touched, s.acknowledged
 	s.touched = make(map[int64]struct{}, len(touched))
-	s.acknowledged = make(map[int64][]string, len(acknowledged))
+	s.acknowledged = make(map[int64]*acknowledgements, len(acknowledged))
 	s.touchedMu.Unlock()
-	s.takeAcknowledged(acknowledged, time.Now())
+	s.tookAt = time.Now()
+	s.takeAcknowledged(acknowledged, s.tookAt)
 	return touched
 }
 
@@ -247,7 +302,9 @@ func (s *Service) Run(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 			defer cancel()
 			changes := s.options.Changes()
-			s.doubt = s.doubt || changes != s.changes
+			if changes != s.changes {
+				s.beginDoubt(now)
+			}
 			all := lastCompare.IsZero() || s.doubt || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
 			if all || now.Sub(lastMeta) >= metaInterval {
 				if err := s.lookAtMeta(ctx); err != nil {
@@ -274,7 +331,7 @@ func (s *Service) Run(ctx context.Context) error {
 		s.publish()
 		failure := ""
 		if err != nil && ctx.Err() == nil {
-			s.doubt = true
+			s.beginDoubt(now)
 			if failure = err.Error(); failure != lastFailure {
 				s.log.Warn("the history of the money cannot be read", "error", err)
 			}
@@ -285,6 +342,13 @@ func (s *Service) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
+	}
+}
+
+// beginDoubt notes that a server may have lost something.
+func (s *Service) beginDoubt(now time.Time) {
+	if !s.doubt {
+		s.doubt, s.doubtedAt = true, now
 	}
 }
 
@@ -398,11 +462,14 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 		if m.accepted >= m.epoch {
 			return s.goOn(ctx, m)
 		}
+		s.beginDoubt(time.Now())
 		gone, err := s.findGone(ctx, s.allGames())
 		if err != nil {
 			return err
 		}
 		return s.lose(ctx, m, gone)
+	case len(s.losses) > 0: // another node may have said more of them
+		return s.loadLosses(ctx, m.accepted)
 	}
 	return nil
 }
@@ -426,7 +493,7 @@ func (s *Service) loadLosses(ctx context.Context, accepted int64) error {
 // goneGame is a game that lacks what was seen.
 type goneGame struct {
 	Loss
-	recent bool // a failover may have lost it
+	goesOn bool // a failover may have lost it, and no more
 	now    ledger
 }
 
@@ -443,7 +510,7 @@ func (s *Service) compare(ctx context.Context, games map[int64]struct{}) error {
 	if m.installation != s.known.Installation || m.stopped != "" {
 		return s.lookAtMeta(ctx)
 	}
-	return s.lose(ctx, m, gone)
+	return errors.Join(s.lose(ctx, m, gone), err) // with an error the other games are looked at again
 }
 
 // findGone returns the games that lack entries that were seen. It remembers the newest entries of
@@ -465,32 +532,21 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 		g := s.games[id]
 		if g == nil {
 			g = &gameHistory{}
-			g.see(l, now)
 			s.games[id] = g
-			continue
 		}
-		mark := g.newest()
-		if mark.Number <= l.last && (mark.Number <= l.base || mark.Head == l.headAtMark) {
-			if s.doubt {
-				count, countErr := s.countGone(ctx, id, g, l)
-				if countErr != nil {
-					return nil, countErr
-				}
-				if count > 0 {
-					gone = append(gone, goneGame{Loss{
-						GameID: id, Known: l.last + count, Present: l.last, At: now.UTC(),
-					}, true, l})
-					continue
-				}
-			}
-			g.see(l, now)
-			continue
+		lost, lossErr := s.findLoss(ctx, id, g, l, now)
+		switch {
+		case lossErr != nil:
+			err = lossErr
+			delete(found, id)
+		case lost != nil:
+			gone = append(gone, *lost)
+		default:
+			g.see(l, s.tookAt, now)
 		}
-		lost, lossErr := s.examine(ctx, id, g, l, now)
-		if lossErr != nil {
-			return nil, lossErr
+		if len(g.slots) == 0 {
+			delete(s.games, id)
 		}
-		gone = append(gone, lost)
 	}
 	if err != nil { // those that could not be read are looked at again
 		for id := range games {
@@ -502,28 +558,94 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 	return gone, err
 }
 
+// findLoss compares the ledger of a game with what is remembered of it. It returns nil when nothing
+// is missing.
+func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
+	if len(g.slots) > 0 {
+		if tip := g.newest(); tip.Number > l.last || tip.Number > l.base && tip.Head != l.headAtMark {
+			return s.examine(ctx, id, g, l, now)
+		}
+	}
+	if !s.doubt || s.stopped != nil && s.flagged {
+		return nil, nil
+	}
+	gone, there, err := s.countGone(ctx, id, g, l, l.last, s.sinceDoubt())
+	if err != nil || gone == 0 {
+		return nil, err
+	}
+	lost := &goneGame{Loss: Loss{
+		GameID: id, Known: l.last + gone, Present: l.last, At: now.UTC(),
+	}, now: l}
+	// The first entries are there when this node knows one of those that are, or, in a game that it
+	// has never looked at, when there is one that is older than any that it acknowledged.
+	switch {
+	case len(g.slots) > 0 && g.newest().Number > 0, there > 0:
+		lost.goesOn = true
+	case len(g.slots) == 0:
+		first := timeOf(l.firstHead)
+		lost.goesOn = l.base > 0 || !first.IsZero() && s.batches[id][0].began.Sub(first) > noticeTime
+	}
+	if lost.goesOn {
+		lost.Acknowledged = &gone
+	}
+	return lost, nil
+}
+
 // examine finds out how far back the history of a game went.
-func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (goneGame, error) {
-	newest := g.newest()
-	lost := goneGame{Loss: Loss{GameID: id, Known: newest.Number, Present: l.last, At: now.UTC()}, now: l}
-	// An entry that is older than all that are remembered, and recent all the same, is no entry of
-	// another history.
-	oldest := g.slots[0]
-	lost.recent = l.last < oldest.Number && !timeOf(l.head).After(timeOf(oldest.Head)) &&
-		now.Sub(timeOf(l.head)) <= maxRecentLoss ||
-		!g.firstAt.IsZero() && now.Sub(g.firstAt) <= maxRecentLoss
-	for i := len(g.slots) - 2; i >= 0; i-- {
+func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
+	newest, oldest := g.newest(), g.slots[0]
+	lost := &goneGame{Loss: Loss{GameID: id, Known: newest.Number, Present: l.last, At: now.UTC()}, now: l}
+	intact := -1 // the newest slot that is there
+	for i := len(g.slots) - 2; i >= 0 && intact < 0; i-- {
 		at, err := s.store.readLedgers(ctx, map[int64]int64{id: g.slots[i].Number})
 		if err != nil {
-			return goneGame{}, err
+			return nil, err
 		}
-		next := g.slots[i+1]
 		if at[id].headAtMark == g.slots[i].Head || g.slots[i].Number <= l.base {
-			lost.recent = lost.recent || now.Sub(next.since) <= maxRecentLoss
-			lost.Present = min(lost.Present, max(g.slots[i].Number, next.Number-1))
-			break
+			lost.Present = min(lost.Present, max(g.slots[i].Number, g.slots[i+1].Number-1))
+			intact = i
+		} else {
+			lost.Present = min(lost.Present, g.slots[i].Number-1)
 		}
-		lost.Present = min(lost.Present, g.slots[i].Number-1)
+	}
+	// What is left is older than all that is remembered, and so it is no other history.
+	isOlder := l.last > 0 && l.last < oldest.Number && !timeOf(l.head).After(timeOf(oldest.Head))
+	lastSeen := timeOf(newest.Head).Add(g.seenAt.Sub(g.tipAt)) // by the clock of the store
+	hasFirst, isRecent, after := false, false, time.Time{}
+	switch {
+	case intact >= 0:
+		after = g.slots[intact+1].since
+		hasFirst = g.slots[intact].Number > 0 || g.first != "" && g.first == l.firstHead
+		isRecent = g.seenAt.Sub(after) <= s.options.MaxRecentLoss
+	case g.first != "" && g.first == l.firstHead:
+		hasFirst = true
+		isRecent = lastSeen.Sub(timeOf(g.first)) <= s.options.MaxRecentLoss ||
+			isOlder && lastSeen.Sub(timeOf(l.head)) <= s.options.MaxRecentLoss
+	case isOlder && (g.first == "" || l.base > 0):
+		hasFirst, isRecent = true, lastSeen.Sub(timeOf(l.head)) <= s.options.MaxRecentLoss
+	}
+	lost.goesOn = hasFirst && isRecent
+	if s.stopped != nil && s.flagged {
+		return lost, nil // what it misses is written down
+	}
+	if s.doubt && !after.IsZero() && s.sinceDoubt().Before(after) {
+		after = s.sinceDoubt()
+	}
+	counting, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	count, _, err := s.countGone(counting, id, g, l, lost.Present, after)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the loss matters more than its count
+		return lost, nil
+	case err != nil:
+		return nil, err
+	}
+	lost.Known = max(lost.Known, lost.Present+count)
+	// What a replica did not confirm nobody was told of, however old it is.
+	lost.goesOn = lost.goesOn || s.options.IsConfirmed && intact >= 0 && count == 0
+	// Else it may be older than what this node remembers of callers, or than the node itself.
+	if lost.goesOn && (count > 0 || intact >= 0) {
+		lost.Acknowledged = &count
 	}
 	return lost, nil
 }
@@ -538,7 +660,7 @@ func listLosses(gone []goneGame) (list []Loss) {
 
 // lose notes what is gone: money goes on if a failover may have lost it.
 func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
-	if slices.ContainsFunc(gone, func(g goneGame) bool { return !g.recent }) {
+	if slices.ContainsFunc(gone, func(g goneGame) bool { return !g.goesOn }) {
 		return s.stop(ctx, m, Older, listLosses(gone))
 	}
 	if err := s.beginEpoch(ctx, listLosses(gone)); err != nil {
@@ -547,7 +669,7 @@ func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
 	now := time.Now()
 	for _, g := range gone {
 		s.games[g.GameID] = &gameHistory{}
-		s.games[g.GameID].see(g.now, now)
+		s.games[g.GameID].see(g.now, s.tookAt, now)
 		delete(s.batches, g.GameID)
 	}
 	return nil
@@ -555,7 +677,7 @@ func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
 
 // beginEpoch writes down what was lost and tells clients what is there.
 func (s *Service) beginEpoch(ctx context.Context, losses []Loss) error {
-	epoch, err := s.store.advance(ctx, s.known.Epoch, losses)
+	epoch, err := s.store.advance(ctx, s.id, s.known.Epoch, losses)
 	if err != nil {
 		return err
 	}
@@ -568,11 +690,24 @@ func (s *Service) beginEpoch(ctx context.Context, losses []Loss) error {
 		s.log.Error("the history of the store went back, and this node misses no entry", "epoch", epoch)
 	}
 	for _, l := range losses {
-		s.log.Error("the store lost ledger entries", "epoch", epoch, "game", l.GameID, "missing_at_least", l.Entries(),
-			"known", l.Known, "present", l.Present)
+		s.logLoss(l, epoch)
 	}
 	s.options.Resync()
 	return nil
+}
+
+// logLoss writes what a game lacks into the log.
+func (s *Service) logLoss(l Loss, epoch int64) {
+	known := []any{"epoch", epoch, "game", l.GameID, "known", l.Known, "present", l.Present}
+	switch {
+	case l.IsUnacknowledged():
+		s.log.Warn("ledger entries that nobody was told of are gone", append(known, "missing_at_least", l.Entries())...)
+	case l.Acknowledged == nil:
+		s.log.Error("the store lost ledger entries", append(known, "missing_at_least", l.Entries())...)
+	default:
+		s.log.Error("the store lost acknowledged ledger entries",
+			append(known, "missing_at_least", l.Entries(), "acknowledged_here", *l.Acknowledged)...)
+	}
 }
 
 // stop stops money here at once, and on the other nodes when the store takes the record.
@@ -586,8 +721,7 @@ func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss)
 	s.log.Error(s.stopped.Sentence(), "cause", string(cause), "installation", s.known.Installation,
 		"found", m.installation, "epoch", s.known.Epoch, "found_epoch", m.epoch)
 	for _, l := range missing {
-		s.log.Error("ledger entries are missing", "game", l.GameID, "missing_at_least", l.Entries(),
-			"known", l.Known, "present", l.Present)
+		s.logLoss(l, s.known.Epoch+1)
 	}
 	return s.flag(ctx)
 }
@@ -597,7 +731,7 @@ func (s *Service) flag(ctx context.Context) error {
 	if s.flagged {
 		return nil
 	}
-	flagged, err := s.store.stop(ctx, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
+	flagged, err := s.store.stop(ctx, s.id, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
 	if s.flagged = flagged; err != nil {
 		s.log.Warn("the other nodes cannot be told that money is stopped", "error", err)
 	}
@@ -613,6 +747,7 @@ func (s *Service) adoptStop(ctx context.Context, m meta) error {
 	s.stopped, s.seenEpoch, s.flagged = &record, m.epoch, false
 	s.publish()
 	s.log.Error(record.Sentence(), "cause", string(record.Cause), "noticed_by", record.Node)
+	s.beginDoubt(time.Now())
 	gone, err := s.findGone(ctx, s.allGames())
 	if err != nil {
 		return err
@@ -702,7 +837,7 @@ func (s *Service) writeMark(ctx context.Context, now time.Time) {
 		return
 	}
 	m.At = now.UTC()
-	key := s.options.SigningKeys[0]
+	key := (*s.signingKeys.Load())[0]
 	text, err := encodeMark(m, key)
 	if err == nil {
 		err = s.files.write(text)
@@ -730,7 +865,7 @@ func (s *Service) writeSharedMark(ctx context.Context, m mark, key []byte) error
 	}
 	m.Games = maps.Clone(m.Games)
 	for _, text := range texts {
-		other, err := decodeMark(text, s.options.SigningKeys)
+		other, err := decodeMark(text, *s.signingKeys.Load())
 		if err == nil && other.Installation == m.Installation && other.Epoch == m.Epoch {
 			m.include(other)
 		}
@@ -747,15 +882,22 @@ func (s *Service) publish() {
 	stats := Stats{Epoch: s.known.Epoch, Losses: s.noticed, Stopped: s.stopped != nil}
 	check := Check{Name: "history", OK: true, Detail: "nothing is known to be missing"}
 	var moneyError *apierror.Error
+	isUntold := true
 	for _, l := range s.losses {
 		stats.EntriesLost += l.Entries()
+		if l.Acknowledged == nil {
+			stats.AcknowledgedLost += l.Entries()
+		} else {
+			stats.AcknowledgedLost += *l.Acknowledged
+		}
+		isUntold = isUntold && l.IsUnacknowledged()
 	}
 	switch {
 	case s.stopped != nil:
 		check = Check{Name: "history", Detail: s.stopped.Sentence()}
 		moneyError = apierror.StoreUnavailable.WithReason("%s", s.stopped.Sentence())
 	case len(s.losses) > 0:
-		check = Check{Name: "history", Detail: "the store lost at least " + countMissing(s.losses) +
+		check = Check{Name: "history", OK: isUntold, Detail: describeLosses(s.losses) +
 			"; parlor store status tells more, parlor store accept ends this message"}
 	}
 	checks := []Check{check}

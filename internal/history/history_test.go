@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/history"
@@ -32,15 +33,19 @@ type watcher struct {
 }
 
 // start returns a watcher that has looked at the store once, and does not go on.
-func start(t *testing.T, db *redisdb.DB, dir string) *watcher {
+func start(t testing.TB, db *redisdb.DB, dir string, change ...func(o *history.Options)) *watcher {
 	t.Helper()
 	w := &watcher{}
-	w.Service = history.New(db, history.Options{
+	o := history.Options{
 		Accepted: func(int64) {},
 		StateDir: dir, SigningKeys: [][]byte{key}, Node: t.Name(), Log: slog.New(slog.DiscardHandler),
 		Changes: w.changes.Load, Prepare: func(context.Context) error { return nil },
 		Resync: func() { w.resyncs.Add(1) },
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	w.Service = history.New(db, o)
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +53,9 @@ func start(t *testing.T, db *redisdb.DB, dir string) *watcher {
 }
 
 // watch starts to watch a store. It ends with the test, or by stop.
-func watch(t *testing.T, db *redisdb.DB, dir string) *watcher {
+func watch(t *testing.T, db *redisdb.DB, dir string, change ...func(o *history.Options)) *watcher {
 	t.Helper()
-	w := start(t, db, dir)
+	w := start(t, db, dir, change...)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = w.Run(ctx) }()
@@ -96,7 +101,7 @@ func TestWhatAFailoverLosesIsWrittenDownAndMoneyGoesOn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		w := watch(t, db, dir)
-		w.add(t, db, 7, "aaaaaaaa", 3)
+		w.acknowledge(t, db, 7, "aaa", 3)
 		w.add(t, db, 8, "aaaaaaaa", 2)
 		w.waitForMark(t, dir, `"7":{"n":3`)
 		// The last two entries are lost, and one is written in their place.
@@ -135,8 +140,8 @@ func TestWhatWasAcknowledgedAfterTheLastLookIsMissed(t *testing.T) {
 		w.waitForMark(t, dir, `"7":{"n":3`)
 		w.waitForMark(t, dir, `"8":{"n":3`)
 		w.add(t, db, 7, "bbbbbbbb", 1)
-		w.Acknowledge(7, "bbbbbbbb")
-		w.Acknowledge(8, "cccccccc") // its entry was lost, and one of another node is in its place
+		w.Acknowledge(7, "bbbbbbbb", time.Now())
+		w.Acknowledge(8, "cccccccc", time.Now()) // its entry was lost, and one of another node is in its place
 		w.add(t, db, 8, "dddddddd", 1)
 		w.changes.Add(1)
 		redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Epoch == 2 })
@@ -149,7 +154,7 @@ func TestWhatWasAcknowledgedAfterTheLastLookIsMissed(t *testing.T) {
 		}
 		// It is noticed once, and what is there is not missed.
 		w.add(t, db, 8, "eeeeeeee", 1)
-		w.Acknowledge(8, "eeeeeeee")
+		w.Acknowledge(8, "eeeeeeee", time.Now())
 		w.changes.Add(1)
 		w.add(t, db, 9, "aaaaaaaa", 1)
 		w.waitForMark(t, dir, `"9":{"n":1`)

@@ -173,7 +173,7 @@ func (s *Service) readAllMarks(ctx context.Context) (marks []mark, unreadable []
 		texts[fmt.Sprintf("{%s}", markTags[i%len(markTags)])] = text
 	}
 	for name, text := range texts {
-		m, err := decodeMark(text, s.options.SigningKeys)
+		m, err := decodeMark(text, *s.signingKeys.Load())
 		if err != nil {
 			unreadable = append(unreadable, name+": "+err.Error())
 			continue

@@ -36,6 +36,10 @@ func (s store) readMeta(ctx context.Context) (meta, error) {
 	if err != nil {
 		return meta{}, redisdb.WrapError("read the installation's record", err)
 	}
+	return decodeMeta(all)
+}
+
+func decodeMeta(all map[string]string) (meta, error) {
 	f := redisdb.NewFields("the installation's record", all)
 	m := meta{
 		installation: f.Text(keys.MetaInstallationField), epoch: f.Int(keys.MetaEpochField),
@@ -98,53 +102,79 @@ func (s store) readLedgers(ctx context.Context, numbers map[int64]int64) (map[in
 	return found, first
 }
 
-// readNonces returns the nonces of the entries of a ledger that follow one, while so many have left
-// it; else errOvertaken.
-func (s store) readNonces(ctx context.Context, gameID, base, after int64) (map[string]struct{}, error) {
+// readNonces passes the nonces of the entries of a ledger from one number up to another, or to the
+// end for 0, while so many entries have left it; else it returns errOvertaken.
+func (s store) readNonces(ctx context.Context, gameID, base, first, last int64, visit func(nonce string)) error {
+	end := int64(-1)
+	if last > 0 {
+		end = last - base - 1
+	}
 	var baseReply *redis.StringCmd
 	var page *redis.StringSliceCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		baseReply = p.Get(ctx, keys.LedgerBase(gameID))
-		page = p.LRange(ctx, keys.Ledger(gameID), after-base, -1)
+		page = p.LRange(ctx, keys.Ledger(gameID), first-base-1, end)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
-		return nil, redisdb.WrapError("read the ledger", err)
+		return redisdb.WrapError("read the ledger", err)
 	}
 	found, err := baseReply.Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, redisdb.WrapError("read the ledger", err)
+		return redisdb.WrapError("read the ledger", err)
 	}
 	if found != base {
-		return nil, errOvertaken
+		return errOvertaken
 	}
-	nonces := make(map[string]struct{}, len(page.Val()))
 	for _, entry := range page.Val() {
 		_, rest, _ := strings.Cut(entry, "|")
 		nonce, _, _ := strings.Cut(rest, "|")
-		nonces[nonce] = struct{}{}
+		visit(nonce)
 	}
-	return nonces, nil
+	return nil
 }
 
 // Loss is what a game is known to have lost in one epoch.
 type Loss struct {
-	Epoch   int64     `json:"epoch"`
-	GameID  int64     `json:"gameId"`
-	Known   int64     `json:"known"`   // number of the last ledger entry that was there
-	Present int64     `json:"present"` // number of the last one that was left
-	At      time.Time `json:"at"`      // when a node noticed
+	Epoch   int64 `json:"epoch"`
+	GameID  int64 `json:"gameId"`
+	Known   int64 `json:"known"`   // number of the last ledger entry that was there
+	Present int64 `json:"present"` // number of the last one that was left
+	// Acknowledged is how many of the lost entries the nodes had acknowledged to callers. It is nil
+	// when no node knows: those that made the entries ended before the loss was noticed.
+	Acknowledged *int64    `json:"acknowledged"`
+	At           time.Time `json:"at"` // when a node noticed
 }
 
 // Entries returns how many entries are missing at least.
-func (l Loss) Entries() int64 { return max(1, l.Known-l.Present) }
-
-// advance begins an epoch after a known one and writes down losses. It returns the epoch.
-func (s store) advance(ctx context.Context, known int64, losses []Loss) (int64, error) {
-	args := []any{known, time.Now().UnixMilli()}
-	for _, l := range losses {
-		args = append(args, l.GameID, l.Known, l.Present)
+func (l Loss) Entries() int64 {
+	entries := max(1, l.Known-l.Present)
+	if l.Acknowledged != nil {
+		entries = max(entries, *l.Acknowledged)
 	}
+	return entries
+}
+
+// IsUnacknowledged reports whether nobody was told of what was lost: no node that runs has
+// acknowledged any of it.
+func (l Loss) IsUnacknowledged() bool { return l.Acknowledged != nil && *l.Acknowledged == 0 }
+
+// lossArgs returns the arguments by which scripts write down losses.
+func lossArgs(losses []Loss) (args []any) {
+	for _, l := range losses {
+		acknowledged := ""
+		if l.Acknowledged != nil {
+			acknowledged = strconv.FormatInt(*l.Acknowledged, 10)
+		}
+		args = append(args, l.GameID, l.Known, l.Present, acknowledged)
+	}
+	return args
+}
+
+// advance begins an epoch after a known one and writes down what a node misses. It returns the
+// epoch.
+func (s store) advance(ctx context.Context, node string, known int64, losses []Loss) (int64, error) {
+	args := append([]any{known, time.Now().UnixMilli(), node}, lossArgs(losses)...)
 	reply, err := s.db.RunScript(ctx, scripts.HistoryAdvance, []string{keys.Meta(), keys.HistoryLosses()}, args...)
 	if err == nil {
 		err = reply.Err(scripts.HistoryAdvance)
@@ -161,11 +191,36 @@ func (s store) readLosses(ctx context.Context) ([]Loss, error) {
 	if err != nil {
 		return nil, redisdb.WrapError("read the losses", err)
 	}
+	return decodeLosses(all)
+}
+
+// readMetaAndLosses reads both at one instant: a stop and its losses are written together.
+func (s store) readMetaAndLosses(ctx context.Context) (meta, []Loss, error) {
+	var metaReply, lossReply *redis.MapStringStringCmd
+	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		metaReply, lossReply = p.HGetAll(ctx, keys.Meta()), p.HGetAll(ctx, keys.HistoryLosses())
+		return nil
+	})
+	if err != nil {
+		return meta{}, nil, redisdb.WrapError("read the history of the store", err)
+	}
+	m, err := decodeMeta(metaReply.Val())
+	if err != nil {
+		return meta{}, nil, err
+	}
+	losses, err := decodeLosses(lossReply.Val())
+	return m, losses, err
+}
+
+func decodeLosses(all map[string]string) ([]Loss, error) {
 	list := make([]Loss, 0, len(all))
 	for field, text := range all {
 		epoch, game, _ := strings.Cut(field, ":")
 		v := redisdb.NewValues("a loss", append([]string{epoch, game}, strings.Split(text, "|")...))
 		l := Loss{Epoch: v.NextInt(), GameID: v.NextInt(), Known: v.NextInt(), Present: v.NextInt(), At: v.NextTime()}
+		if v.Remaining() > 0 { // a node of an earlier release writes no counts
+			l.Acknowledged = sumCounts(v.NextText())
+		}
 		if v.Err() != nil {
 			return nil, v.Err()
 		}
@@ -175,17 +230,32 @@ func (s store) readLosses(ctx context.Context) ([]Loss, error) {
 	return list, nil
 }
 
+// sumCounts returns the sum of "<node>=<count>;…", nil for none.
+func sumCounts(text string) (sum *int64) {
+	for count := range strings.SplitSeq(text, ";") {
+		_, digits, ok := strings.Cut(count, "=")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if !ok || err != nil {
+			continue
+		}
+		if sum == nil {
+			sum = new(int64)
+		}
+		*sum += n
+	}
+	return sum
+}
+
 // stop stops money on all nodes, and writes down under an epoch what this one misses. It returns
 // false when an operator accepted the store meanwhile.
-func (s store) stop(ctx context.Context, seenEpoch int64, record Stop, epoch int64, missing []Loss) (bool, error) {
+func (s store) stop(
+	ctx context.Context, node string, seenEpoch int64, record Stop, epoch int64, missing []Loss,
+) (bool, error) {
 	text, err := wire.Marshal(record)
 	if err != nil {
 		return false, err
 	}
-	args := []any{seenEpoch, text, epoch, time.Now().UnixMilli()}
-	for _, l := range missing {
-		args = append(args, l.GameID, l.Known, l.Present)
-	}
+	args := append([]any{seenEpoch, text, epoch, time.Now().UnixMilli(), node}, lossArgs(missing)...)
 	reply, err := s.db.RunScript(ctx, scripts.HistoryStop, []string{keys.Meta(), keys.HistoryLosses()}, args...)
 	return err == nil && reply.Status == scripts.OK, err
 }

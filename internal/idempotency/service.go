@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -34,7 +35,7 @@ type Options struct {
 // Service stores responses. It is safe for concurrent use.
 type Service struct {
 	store   *store
-	keys    [][]byte // the first encrypts, all decrypt
+	keys    atomic.Pointer[[][]byte] // the first encrypts, all decrypt
 	options Options
 }
 
@@ -50,7 +51,18 @@ func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 	if o.ExecutionLease == 0 {
 		o.ExecutionLease = 30 * time.Second
 	}
-	return &Service{store: &store{db}, keys: signingKeys, options: o}
+	s := &Service{store: &store{db}, options: o}
+	s.keys.Store(&signingKeys)
+	return s
+}
+
+// SetSigningKeys replaces the keys. A response that was encrypted by a key that is gone is
+// outcome_unknown.
+func (s *Service) SetSigningKeys(signingKeys [][]byte) {
+	if len(signingKeys) == 0 {
+		panic("idempotency: there is no signing key")
+	}
+	s.keys.Store(&signingKeys)
 }
 
 // Execution is a running request. It ends with Finish or Release.
@@ -123,7 +135,7 @@ func (s *Service) encrypt(e *Execution, r Response) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode a response: %w", err)
 	}
-	gcm, err := newCipher(s.keys[0], e)
+	gcm, err := newCipher((*s.keys.Load())[0], e)
 	if err != nil {
 		return "", fmt.Errorf("encrypt a response: %w", err)
 	}
@@ -131,7 +143,7 @@ func (s *Service) encrypt(e *Execution, r Response) (string, error) {
 }
 
 func (s *Service) decrypt(e *Execution, encrypted string) (*Response, error) {
-	for _, signingKey := range s.keys {
+	for _, signingKey := range *s.keys.Load() {
 		gcm, err := newCipher(signingKey, e)
 		if err != nil {
 			return nil, fmt.Errorf("decrypt a response: %w", err)

@@ -24,6 +24,14 @@ func (s BoardShard) key(parts ...string) string {
 // boards that are gone.
 func Boards(gameID int64) string { return "{g:" + id(gameID) + "}:boards" }
 
+// BoardsDue (zset of board keys by ms, no expiry) is when the leader looks at each leaderboard of a
+// game, at the latest. A node of a release before this one does not write it, so the leader also
+// looks at boards in turn.
+func BoardsDue(gameID int64) string { return "{g:" + id(gameID) + "}:boards:due" }
+
+// TournamentBoards (set of board keys, no expiry) has those of Boards that belong to tournaments.
+func TournamentBoards(gameID int64) string { return "{g:" + id(gameID) + "}:boards:tours" }
+
 // UserBoards (set of board keys, no expiry) lists the leaderboards that may have an entry of a
 // player.
 func UserBoards(userID int64) string { return "{u:" + id(userID) + "}:boards" }
@@ -65,7 +73,8 @@ func ParseBoardSeasonField(field string) (season string, ok bool) {
 
 // BoardSeason (hash, until the season is removed) is the state of a season on a shard:
 // BoardStateField, BoardClockField, BoardTopField, BoardHiddenField, "z:<segment>=<value>" for each
-// segment that has a zset, and BoardPlacesField for each tier of a league.
+// segment that has a zset, and for each tier of a league BoardPlacesField and "o:<tier>", the
+// cohorts that have free places: "<number on the shard>:<players>," each.
 func BoardSeason(s BoardShard, season int64) string { return s.key("season:", id(season)) }
 
 // The fields of BoardSeason.
@@ -97,8 +106,8 @@ func BoardSegmentRank(s BoardShard, season int64, segment, value string) string 
 
 const boardPlacesPrefix = "l:"
 
-// BoardPlacesField is the field of BoardSeason that counts the places of a league's tier that were
-// given.
+// BoardPlacesField is the field of BoardSeason that counts the places of all cohorts of a league's
+// tier that were opened. A release before counts those that were given, in the order of cohorts.
 func BoardPlacesField(tier int) string { return boardPlacesPrefix + id(int64(tier)) }
 
 // ParseBoardPlacesField returns the tier of a BoardPlacesField. It returns false for other fields.
@@ -139,3 +148,7 @@ func BoardReceipt(s BoardShard, caller, key string) string { return s.key("did:"
 // BoardPlay (string, as long as a play may last and a while) is one play of a player:
 // "<user>|<start ms>", or "used" once a score was sent for it.
 func BoardPlay(s BoardShard, playID string) string { return s.key("play:", playID) }
+
+// BoardPlays (list, as long as the player's last play) has the ids of the plays of a player that
+// may be open, oldest first. It bounds how many there are.
+func BoardPlays(s BoardShard, userID int64) string { return s.key("plays:", id(userID)) }

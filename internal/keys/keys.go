@@ -27,14 +27,13 @@ func taggedKey(kind byte, number int64, parts ...string) string {
 
 // The installation.
 
-// Meta (hash, no expiry) is what was fixed when the store was first used, MetaLayoutField and
-// MetaShardsField, with which a node does not start when they differ from its own; and what is
-// known of the history of the money: the other fields.
+// Meta (hash, no expiry) is what every node must agree with before it starts, MetaLayoutField and
+// MetaShardsField; and what is known of the history of the money: the other fields.
 func Meta() string { return "{p}:meta" }
 
 // The fields of Meta.
 const (
-	MetaLayoutField       = "layout"   // number of the schema in this package
+	MetaLayoutField       = "layout"   // number of the schema in this package; `parlor upgrade finish` raises it
 	MetaShardsField       = "shards"   // number of shards for free rooms
 	MetaInstallationField = "id"       // random name of the installation
 	MetaEpochField        = "epoch"    // from 1, higher each time that the history went back
@@ -44,7 +43,9 @@ const (
 )
 
 // HistoryLosses (hash, no expiry) has what the store is known to have lost: HistoryLossField is
-// "<number of the last entry that was there>|<number of the last that is>|<at ms>".
+// "<number of the last entry that was there>|<number of the last that is>|<at ms>|<counts>". A
+// count is "<process>=<how many of the lost entries it had acknowledged>;", one for each node that
+// knows.
 func HistoryLosses() string { return "{p}:losses" }
 
 // HistoryLossField is the field of HistoryLosses for one epoch and one game.
@@ -80,6 +81,15 @@ func Tokens() string { return "{p}:tokens" }
 // AssetIDCounter (string counter, no expiry) is the last asset id that was given.
 func AssetIDCounter() string { return "{p}:asset:next" }
 
+// GameBytes (hash, no expiry) maps game ids to how many bytes they have in the store, as some node
+// estimated last. Games with little are absent.
+func GameBytes() string { return "{p}:games:bytes" }
+
+// GamesOverShare (string, half a minute) names the games that have more of the store than their
+// share, the one that is most over it first, and those over a quota of bytes that the operator set:
+// "<game>,…|<game>:<bytes>,…".
+func GamesOverShare() string { return "{p}:games:over" }
+
 // GamesWithWork (set of game ids, no expiry) names the games in which one kind of background work
 // may have to be done: nodes add what they changed, the elected leader of the kind moves it to
 // GamesInWork.
@@ -112,7 +122,24 @@ func EndedSessions() string { return "{p}:sessions:ended" }
 
 // Trail (stream of the last 10,000, no expiry) has the staff writes of a role, "operator" or
 // "server": the entry "<number>-0" has "at" (ms) and "act", a trail.Act as JSON of at most 6 KiB.
+// Of game servers it has what nodes of a release before ServerTrail wrote.
 func Trail(role string) string { return "{p}:trail:" + role }
+
+const (
+	serverTrail  = "trail:server"
+	routineTrail = "trail:routine"
+)
+
+// ServerTrail (stream of the last 5,000, no expiry) is Trail for the server keys of one game.
+func ServerTrail(gameID int64) string { return "{p}:" + serverTrail + ":" + id(gameID) }
+
+// RoutineTrail (stream of the last 1,000, no expiry) is ServerTrail for what a game's server does
+// for each player or each round: however much it is, it pushes out nothing else.
+func RoutineTrail(gameID int64) string { return "{p}:" + routineTrail + ":" + id(gameID) }
+
+// TrailGames (set of game ids, no expiry) names the games that may have a ServerTrail or a
+// RoutineTrail.
+func TrailGames() string { return "{p}:trail:games" }
 
 // TrailNumber (string counter, no expiry) is the number of the last record of every Trail.
 func TrailNumber() string { return "{p}:trail:next" }
@@ -175,6 +202,10 @@ func StoredResponse(caller, keyDigest string) string { return "{i:" + caller + "
 // Game (hash, no expiry): "doc" its definition as JSON, "ver", "created" (ms), "nonce" of the last
 // change, and for each server key "key:<SHA-256>" when it was made (ms).
 func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
+
+// NewPlayers (string, two days) counts the players that a game got in a day: "<day>|<players>".
+// Days are counted from 1970, in UTC.
+func NewPlayers(gameID int64) string { return "{g:" + id(gameID) + "}:players:day" }
 
 // Identity (string, no expiry) maps the digest of a player's credential (kind "device", "external",
 // "issuer") to a user id, within one game.
@@ -329,6 +360,13 @@ func AuditDefects(gameID int64) string { return economyKey(gameID, "audit:defect
 // of it in the last day on which they did. Days are counted from 1970, in UTC.
 func ServerMints(gameID int64) string { return economyKey(gameID, "mints:server") }
 
+// PrizeBudgets (hash, no expiry) maps a leaderboard to the ms until which what was promised of its
+// prizes is spent: the scheduled end of the season that was funded last.
+func PrizeBudgets(gameID int64) string { return economyKey(gameID, "prizes:budgets") }
+
+// GrantMints (hash, no expiry) is ServerMints for the sign-up grants of the game.
+func GrantMints(gameID int64) string { return economyKey(gameID, "mints:grants") }
+
 // LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
 func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }
 
@@ -339,7 +377,7 @@ func LedgerArchive(gameID int64) string { return economyKey(gameID, "ledger:arch
 
 // Asset (hash, no expiry): AssetLiveField what changes with a sale, packed as scripts.AssetLive;
 // "token", "decimals" of the token, "name", "meta" JSON, "created" (ms), "patch" nonce of the last
-// patch.
+// patch, "prize" "1" once it was promised as a prize.
 func Asset(gameID, assetID int64) string { return economyKey(gameID, "asset:", id(assetID)) }
 
 // Assets (zset, no expiry) lists a game's asset ids, scored by id.
@@ -429,6 +467,10 @@ func FreeRooms(s Shard) string { return s.key("rooms") }
 // DisputedRooms (zset as RoomIndex) lists the disputed rooms of a shard, those of every visibility
 // and, on a free shard, of every game.
 func DisputedRooms(s Shard) string { return s.key("rooms:disputed") }
+
+// DisputesLost (hash, no expiry) maps the players of a game who reported something else than staff
+// decided, in disputed rooms of a shard, to how often.
+func DisputesLost(s Shard, gameID int64) string { return s.key("disputes_lost:", id(gameID)) }
 
 // PlayerRooms (zset as RoomIndex) lists the rooms of a shard that have not ended and in which a
 // player has a seat.

@@ -61,10 +61,14 @@ const tourRefPrefix = "tour:"
 // TourRef names a tournament in ledger entries, in lines and as the source of a prize: "tour:12".
 func TourRef(tourID int64) string { return tourRefPrefix + id(tourID) }
 
-// HoldsStake reports whether the ref of a ledger entry is that of stakes: a room or a tournament.
-func HoldsStake(ref string) bool {
+// boardSourcePrefix starts the source of the prizes of a leaderboard's season.
+const boardSourcePrefix = "board:"
+
+// CountsInLimits reports whether a player's own limits count the ledger entries of a ref: of a
+// room, a tournament, or a season of a leaderboard, whose prizes are payouts.
+func CountsInLimits(ref string) bool {
 	_, isRoom := RoomShard(ref)
-	return isRoom || strings.HasPrefix(ref, tourRefPrefix)
+	return isRoom || strings.HasPrefix(ref, tourRefPrefix) || strings.HasPrefix(ref, boardSourcePrefix)
 }
 
 // TourRoundField is the field of Tour with a round: "<started ms>|<matches>".

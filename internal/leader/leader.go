@@ -20,6 +20,9 @@ import (
 // retriesPerInterval is how many times more often the store is asked while it cannot be reached.
 const retriesPerInterval = 5
 
+// logEvery is the time between two lines about work that goes on failing.
+const logEvery = time.Minute
+
 // allInterval is the time between two looks at every game.
 const allInterval = time.Minute
 
@@ -28,6 +31,16 @@ type Timing struct {
 	Interval time.Duration // between two elections
 	Lease    time.Duration // of one election; the work waits for so long when a leader dies in it
 }
+
+// Purpose is whether a kind of work ends something for a player because its time is over.
+type Purpose int
+
+// The purposes. What is EndsByTime waits while the clocks of the store and of this node differ:
+// then another node leads, or none.
+const (
+	EndsByTime Purpose = iota + 1
+	EndsNothing
+)
 
 var usualTiming = Timing{Interval: time.Second, Lease: 10 * time.Second}
 
@@ -40,23 +53,24 @@ type Handler func(ctx context.Context, fence int64, gameIDs []int64) (unfinished
 
 // Work is one kind of work. It is safe for concurrent use.
 type Work struct {
-	db     *redisdb.DB
-	kind   string
-	timing Timing
-	handle Handler
+	db      *redisdb.DB
+	kind    string
+	purpose Purpose
+	timing  Timing
+	handle  Handler
 
 	mu      sync.Mutex
 	changed map[int64]struct{} // game ids to name to the leader
 }
 
 // New returns a kind of work, named by a word that no other kind has.
-func New(db *redisdb.DB, kind string, handle Handler) *Work {
-	return NewTimed(db, kind, usualTiming, handle)
+func New(db *redisdb.DB, kind string, purpose Purpose, handle Handler) *Work {
+	return NewTimed(db, kind, purpose, usualTiming, handle)
 }
 
 // NewTimed is New for work that is done more or less often than once a second.
-func NewTimed(db *redisdb.DB, kind string, timing Timing, handle Handler) *Work {
-	return &Work{db: db, kind: kind, timing: timing, handle: handle, changed: map[int64]struct{}{}}
+func NewTimed(db *redisdb.DB, kind string, purpose Purpose, timing Timing, handle Handler) *Work {
+	return &Work{db: db, kind: kind, purpose: purpose, timing: timing, handle: handle, changed: map[int64]struct{}{}}
 }
 
 // Changed names a game to the leader, within an interval. It only takes a note.
@@ -80,6 +94,7 @@ func (w *Work) Name(ctx context.Context, gameIDs []int64) error {
 func (w *Work) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var loggedAt time.Time // of the failure that lasts, zero while there is none
 	for isAway := false; ; {
 		select {
 		case <-ctx.Done():
@@ -90,8 +105,12 @@ func (w *Work) Run(ctx context.Context) error {
 		err := w.RunOnce(ctx)
 		wasAway := isAway
 		isAway = errors.Is(err, apierror.StoreUnavailable)
-		if err != nil && ctx.Err() == nil && !(isAway && wasAway) {
+		switch {
+		case err == nil:
+			loggedAt = time.Time{}
+		case ctx.Err() == nil && !(isAway && wasAway) && time.Since(loggedAt) >= logEvery:
 			slog.WarnContext(ctx, "background work failed", "kind", w.kind, "error", err)
+			loggedAt = time.Now()
 		}
 		next := w.timing.Interval
 		if isAway {
@@ -102,14 +121,19 @@ func (w *Work) Run(ctx context.Context) error {
 }
 
 // RunOnce names the changed games and, when no other node leads at this moment, does the work that
-// there is.
+// there is. A node whose clock differs from the store's does not lead what ends by time.
 func (w *Work) RunOnce(ctx context.Context) error {
 	if err := w.nameChanged(ctx); err != nil {
 		return err
 	}
+	if !w.mayLead() {
+		return nil
+	}
 	_, err := w.db.RunAsLeader(ctx, keys.Lock(w.kind), keys.FenceCounter(w.kind), w.timing.Lease, w.lead)
 	return err
 }
+
+func (w *Work) mayLead() bool { return w.purpose == EndsNothing || w.db.Clock.AllowsEnding() }
 
 // nameChanged adds the changed games to the set that the leader reads.
 func (w *Work) nameChanged(ctx context.Context) error {
@@ -147,6 +171,9 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 	unfinished, err := w.handle(ctx, fence, games)
 	if err != nil && unfinished == nil { // some may be done; to look again is harmless
 		unfinished = games
+	}
+	if errors.Is(err, redisdb.ErrSkewed) { // the node's monitor logs it
+		err = nil
 	}
 	nameErr := w.Name(ctx, unfinished)
 	if nameErr == nil {

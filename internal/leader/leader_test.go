@@ -51,7 +51,8 @@ func TestTheLeaderLooksAtEveryGameOnceAndThenAtThoseThatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		var here, there recorder
-		first, second := leader.New(db, "test", here.handle), leader.New(db, "test", there.handle)
+		first := leader.New(db, "test", leader.EndsNothing, here.handle)
+		second := leader.New(db, "test", leader.EndsNothing, there.handle)
 		first.Changed(2)
 		here.want(t, first, 1, 2, 3)
 		here.want(t, first) // nothing has changed
@@ -72,7 +73,7 @@ func TestTheLeaderLooksAtEveryGameOnceAndThenAtThoseThatChanged(t *testing.T) {
 func TestWorkThatFailedIsDoneAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		r := recorder{err: errors.New("out of order")}
-		w := leader.New(db, "test", r.handle)
+		w := leader.New(db, "test", leader.EndsNothing, r.handle)
 		w.Changed(7)
 		r.want(t, w, 7)
 		r.want(t, w, 7)
@@ -85,7 +86,7 @@ func TestWorkThatFailedIsDoneAgain(t *testing.T) {
 func TestTheNextLeaderGoesOnWithTheGamesOfOneThatDied(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		ctx, die := context.WithCancel(t.Context())
-		first := leader.New(db, "test", func(context.Context, int64, []int64) ([]int64, error) {
+		first := leader.New(db, "test", leader.EndsNothing, func(context.Context, int64, []int64) ([]int64, error) {
 			die()
 			return nil, ctx.Err()
 		})
@@ -95,7 +96,7 @@ func TestTheNextLeaderGoesOnWithTheGamesOfOneThatDied(t *testing.T) {
 		}
 		db.Client.Del(t.Context(), keys.Lock("test")) // as its lease is over
 		var r recorder
-		second := leader.New(db, "test", r.handle)
+		second := leader.New(db, "test", leader.EndsNothing, r.handle)
 		second.Changed(8)
 		r.want(t, second, 7, 8)
 		r.want(t, second)
@@ -105,8 +106,8 @@ func TestTheNextLeaderGoesOnWithTheGamesOfOneThatDied(t *testing.T) {
 func TestOneNodeLeadsAtATime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		var inner recorder
-		other := leader.New(db, "test", inner.handle)
-		w := leader.New(db, "test", func(ctx context.Context, _ int64, _ []int64) ([]int64, error) {
+		other := leader.New(db, "test", leader.EndsNothing, inner.handle)
+		w := leader.New(db, "test", leader.EndsNothing, func(ctx context.Context, _ int64, _ []int64) ([]int64, error) {
 			other.Changed(9)
 			return nil, other.RunOnce(ctx)
 		})

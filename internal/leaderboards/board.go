@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wire"
 )
@@ -69,9 +70,13 @@ func (b *board) find(number int64) *season {
 type Leaderboard struct {
 	GameID int64 `json:"gameId"`
 	Definition
-	CreatedAt time.Time   `json:"createdAt"`
-	Season    Season      `json:"season"`        // the current one
-	Next      *Definition `json:"next,omitzero"` // settings from the next season on, where they differ; for staff
+	CreatedAt time.Time `json:"createdAt"`
+	Season    Season    `json:"season"` // the current one
+
+	// For staff: the settings from the next season on, where they differ, and when that begins; nil
+	// until staff ends the season.
+	Next     *Definition `json:"next,omitzero"`
+	NextFrom *time.Time  `json:"effectiveFrom,omitzero"`
 }
 
 // Season is a season as it is on the wire.
@@ -82,7 +87,8 @@ type Season struct {
 	ClosesAt *time.Time   `json:"closesAt"` // nil: staff ends it
 	Entries  int64        `json:"entries"`  // that are not hidden
 
-	PrizesFunded *bool `json:"prizesFunded"` // nil: the season has no prizes
+	PrizesFunded *bool   `json:"prizesFunded"`              // nil: the season has no prizes
+	PromisedBy   *string `json:"prizesPromisedBy,omitzero"` // operator or server; nil: the season has no prizes
 }
 
 func (s *season) view(d *Definition, nowMS, entries int64) Season {
@@ -94,6 +100,10 @@ func (s *season) view(d *Definition, nowMS, entries int64) Season {
 	}
 	if d.Prizes != nil {
 		v.PrizesFunded = new(s.isFunded && s.outcome != voided)
+		v.PromisedBy = new(string(principal.Server))
+		if d.isPromisedByOperator() {
+			v.PromisedBy = new(string(principal.Operator))
+		}
 	}
 	return v
 }

@@ -127,6 +127,9 @@ func TestFaultyDefinitionsAreRefusedWithTheField(t *testing.T) {
 		_, err := f.Create(t.Context(), f.server(), f.gameID, d)
 		wantError(t, err, apierror.InvalidRequest, field)
 	}
+	infinite := Definition{Board: "top", Name: "Top", Metadata: wire.RawJSON(`{"a":1e999}`)}
+	_, err := f.Create(t.Context(), f.server(), f.gameID, infinite)
+	wantError(t, err, apierror.InvalidRequest, "metadata")
 	for _, key := range []string{"", "-a", "A", "a.b", "a{b}", strings.Repeat("a", 49)} {
 		_, err := f.Create(t.Context(), f.server(), f.gameID, Definition{Board: key, Name: "Top"})
 		wantError(t, err, apierror.InvalidRequest, "board")
@@ -579,6 +582,25 @@ func TestABoardThatIsFullTakesNoOtherPlayer(t *testing.T) {
 	f.mustSend(1, "6")
 }
 
+// A hundred players on one of four shards have a place each on a board of a hundred, and nobody
+// else.
+func TestAShardMayHaveAllEntriesOfABoard(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.create(Definition{MaxEntries: new(int64(100)), Shards: 4})
+	for user := range int64(100) {
+		f.mustSend(4*(user+1), "5")
+	}
+	for _, user := range []int64{1, 4 * 101} {
+		_, err := f.send(user, "5")
+		wantError(t, err, apierror.BoardFull, "")
+	}
+	f.mustSend(4, "6")
+	if _, err := f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 4); err != nil {
+		t.Fatal(err)
+	}
+	f.mustSend(1, "5")
+}
+
 func TestABatchReportsEachScore(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
@@ -608,4 +630,149 @@ func TestASeasonThatHasNotBegunTakesNoScore(t *testing.T) {
 	}
 	_, err := f.send(1, "5")
 	wantError(t, err, apierror.SeasonClosed, "")
+}
+
+// A patch of who may write, and by which rules, counts from the next season on. With now it counts
+// in the season that is open, which keeps what else was patched before for the next one.
+func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.create(Definition{Schedule: &Schedule{EverySeconds: 3600}})
+	asPlayer := func(score ScoreInput, play string) error {
+		_, err := f.Submit(t.Context(), f.player(7), f.gameID, "top", SubmitInput{Score: score, PlayID: play},
+			idempotency.Receipt{})
+		return err
+	}
+	patch := func(p Patch) Leaderboard {
+		t.Helper()
+		b, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	players, withPlay := Writers{WriterPlayers}, &Rules{Max: new(ScoreInput("100")), Play: true}
+	b := patch(Patch{Writers: &players, Rules: &withPlay, KeepSeasons: new(int64(5))})
+	if b.Next == nil || b.NextFrom == nil || !b.NextFrom.Equal(*b.Season.ClosesAt) || b.Rules != nil {
+		t.Errorf("%+v", b)
+	}
+	wantError(t, asPlayer("4503599627370495", ""), apierror.Forbidden, "")
+	f.mustSend(1, "500")
+
+	b = patch(Patch{
+		Writers: &Writers{WriterServer, WriterPlayers}, Rules: new(&Rules{Max: new(ScoreInput("9"))}),
+		Effective: NowEffective,
+	})
+	if !b.Definition.mayWrite(WriterPlayers) || *b.Rules.Max != "9" || *b.KeepSeasons != 10 || *b.Next.KeepSeasons != 5 {
+		t.Errorf("%+v, then %+v", b.Definition, b.Next)
+	}
+	if e, ok := apierror.As(asPlayer("10", "")); !ok || e.ExtraMembers["rule"] != "max" {
+		t.Errorf("%v; want score_rejected by max", e)
+	}
+	if err := asPlayer("9", ""); err != nil {
+		t.Error(err)
+	}
+	f.mustSend(1, "600")
+	for field, p := range map[string]Patch{
+		"schedule": {Schedule: new((*Schedule)(nil))}, "segments": {Segments: &[]string{"country"}},
+		"prizes": {Prizes: new((*Prizes)(nil))}, "graceSeconds": {GraceSeconds: new(int64(1))},
+		"league": {League: new((*League)(nil))},
+	} {
+		p.Effective = NowEffective
+		_, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p)
+		wantError(t, err, apierror.InvalidRequest, field)
+	}
+	_, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Effective: "soon"})
+	wantError(t, err, apierror.InvalidRequest, "effective")
+}
+
+// The rule that demands plays is that of the season, too: a patch neither lets scores in without a
+// play nor locks players out until the season ends.
+func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.create(Definition{Writers: Writers{WriterPlayers}, Rules: &Rules{Play: true}})
+	patch := func(play bool) {
+		t.Helper()
+		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Rules: new(&Rules{Play: play})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(play string) error {
+		_, err := f.Submit(t.Context(), f.player(7), f.gameID, "top", SubmitInput{Score: "5", PlayID: play},
+			idempotency.Receipt{})
+		return err
+	}
+	begin := func() (Play, error) { return f.StartPlay(t.Context(), f.player(7), f.gameID, "top") }
+	patch(false)
+	wantError(t, send(""), apierror.InvalidRequest, "playId")
+	play, err := begin()
+	if err == nil {
+		err = send(play.PlayID)
+	}
+	if err != nil {
+		t.Errorf("a play of the season that is open: %v", err)
+	}
+	f.endSeason(1)
+	if err := send(""); err != nil {
+		t.Errorf("in the next season: %v", err)
+	}
+	patch(true)
+	if err := send(""); err != nil {
+		t.Errorf("before plays are demanded: %v", err)
+	}
+	_, err = begin()
+	wantError(t, err, apierror.InvalidRequest, "board")
+}
+
+// A play is a key that stays for hours: a player has at most twenty open ones on a board.
+func TestAPlayerHasTwentyOpenPlays(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		d := Definition{
+			Board: "top", Name: "Top", Writers: Writers{WriterPlayers}, Rules: &Rules{Play: true}, Operator: Last, Shards: 4,
+		}
+		if _, err := f.Create(t.Context(), f.server(), f.gameID, d); err != nil {
+			t.Fatal(err)
+		}
+		start := func(userID int64) string {
+			t.Helper()
+			play, err := f.StartPlay(t.Context(), f.player(userID), f.gameID, "top")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return play.PlayID
+		}
+		send := func(userID int64, playID string) error {
+			_, err := f.Submit(t.Context(), f.player(userID), f.gameID, "top",
+				SubmitInput{Score: "1", PlayID: playID}, idempotency.Receipt{})
+			return err
+		}
+		others := start(2)
+		var plays []string
+		for range maxOpenPlays {
+			plays = append(plays, start(1))
+		}
+		for range maxOpenPlays { // what was used is not open
+			if err := send(1, plays[1]); err != nil {
+				t.Fatal(err)
+			}
+			plays = append(slices.Delete(plays, 1, 2), start(1))
+		}
+		plays = append(plays, start(1), start(1)) // two too many
+		for i, play := range plays {
+			switch err := send(1, play); {
+			case i < 2 && !errors.Is(err, apierror.PlayNotFound), i >= 2 && err != nil:
+				t.Errorf("play %d of %d: %v", i, len(plays), err)
+			}
+		}
+		if err := send(2, others); err != nil {
+			t.Errorf("the play of another player: %v", err)
+		}
+		at := keys.NewBoardShard(f.gameID, "top", 1)
+		if left, err := db.Client.LLen(t.Context(), keys.BoardPlays(at, 1)).Result(); err != nil || left > maxOpenPlays {
+			t.Errorf("%d plays are listed, %v", left, err)
+		}
+		if ttl := db.Client.PTTL(t.Context(), keys.BoardPlays(at, 1)).Val(); ttl < time.Hour || ttl > 3*time.Hour {
+			t.Errorf("the list of plays stays for %v", ttl)
+		}
+	})
 }

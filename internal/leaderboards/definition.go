@@ -70,8 +70,8 @@ func (w *Writers) UnmarshalJSON(b []byte) error {
 // Subscore orders entries with the same score. It has the decimals of the score. With the operator
 // best it is the subscore of the best score, and the better one of equal scores.
 type Subscore struct {
-	Order    Order    `json:"order"`
-	Operator Operator `json:"operator"`
+	Order    Order    `json:"order" given:"nonzero"`
+	Operator Operator `json:"operator" given:"nonzero"`
 }
 
 // Rules are what scores of players must keep. An absent member sets no rule.
@@ -95,27 +95,27 @@ type Schedule struct {
 }
 
 // Definition is what staff decides of a board. Order, operator, decimals, subscore, ties and shards
-// never change; a change of the others counts from the next season on.
+// never change; a change of the others counts from the next season on, unless a patch says now.
 type Definition struct {
 	Board        string       `json:"board"` // its key within the game
 	Name         string       `json:"name"`
-	Order        Order        `json:"order"`                // default: desc
-	Operator     Operator     `json:"operator"`             // default: best
-	Decimals     int          `json:"decimals"`             // fraction digits of scores, 0 to 6
-	Subscore     *Subscore    `json:"subscore"`             // nil: none
-	Ties         Ties         `json:"ties"`                 // default: first
-	Writers      Writers      `json:"writers"`              // default: server
-	Rules        *Rules       `json:"rules,omitzero"`       // of scores of players
-	Schedule     *Schedule    `json:"schedule"`             // nil: a season lasts until staff ends it
-	StartsAt     *time.Time   `json:"startsAt,omitzero"`    // of the first season; default: now
-	GraceSeconds int64        `json:"graceSeconds"`         // for late results of a season that is over
-	KeepSeasons  *int64       `json:"keepSeasons,omitzero"` // past seasons that are kept; default: 10
-	Segments     []string     `json:"segments"`             // names by which players are grouped
-	MaxEntries   *int64       `json:"maxEntries"`           // nil: any number
-	Shards       int          `json:"shards"`               // default: 1
-	League       *League      `json:"league,omitzero"`      // nil: none
-	Prizes       *Prizes      `json:"prizes,omitzero"`      // of each season; nil: none
-	Metadata     wire.RawJSON `json:"metadata"`             // a JSON object; default: {}
+	Order        Order        `json:"order" given:"nonzero"`    // default: desc
+	Operator     Operator     `json:"operator" given:"nonzero"` // default: best
+	Decimals     int          `json:"decimals"`                 // fraction digits of scores, 0 to 6
+	Subscore     *Subscore    `json:"subscore"`                 // nil: none
+	Ties         Ties         `json:"ties" given:"nonzero"`     // default: first
+	Writers      Writers      `json:"writers"`                  // default: server
+	Rules        *Rules       `json:"rules,omitzero"`           // of scores of players
+	Schedule     *Schedule    `json:"schedule"`                 // nil: a season lasts until staff ends it
+	StartsAt     *time.Time   `json:"startsAt,omitzero"`        // of the first season; default: now
+	GraceSeconds int64        `json:"graceSeconds"`             // for late results of a season that is over
+	KeepSeasons  *int64       `json:"keepSeasons,omitzero"`     // past seasons that are kept; default: 10
+	Segments     []string     `json:"segments"`                 // names by which players are grouped
+	MaxEntries   *int64       `json:"maxEntries"`               // nil: any number
+	Shards       int          `json:"shards" given:"nonzero"`   // default: 1
+	League       *League      `json:"league,omitzero"`          // nil: none
+	Prizes       *Prizes      `json:"prizes,omitzero"`          // of each season; nil: none
+	Metadata     wire.RawJSON `json:"metadata"`                 // a JSON object; default: {}
 
 	by string // ActorID of who promised the prizes
 }
@@ -246,6 +246,8 @@ func checkObject(errs *apierror.FieldErrors, field string, object wire.RawJSON, 
 		errs.Add(field, "type", "must be a JSON object")
 	case len(compact) > maxBytes:
 		errs.Add(field, "length", "must have at most "+strconv.Itoa(maxBytes)+" bytes")
+	case wire.HasInfinity(compact):
+		errs.Add(field, "range", "has a number that is too large for a double")
 	default:
 		return compact
 	}
@@ -265,8 +267,26 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 	if d.Rules != nil && !slices.Contains(d.Writers, WriterPlayers) {
 		errs.Add("rules", "range", "are for scores of players, whom writers does not name")
 	}
-	if d.Rules == nil && d.Prizes != nil && slices.Contains(d.Writers, WriterPlayers) {
-		errs.Add("rules", "required", "must bound the scores that players send for a prize")
+	if d.Prizes != nil && slices.Contains(d.Writers, WriterPlayers) {
+		CheckPaidScores(errs, "rules", d.Order, d.Rules)
+	}
+}
+
+// CheckPaidScores adds an error for each rule that the scores of players lack where somebody is
+// paid for them: a bound of the best score, and that a score ends a play. field names the rules.
+func CheckPaidScores(errs *apierror.FieldErrors, field string, order Order, rules *Rules) {
+	if rules == nil {
+		rules = &Rules{}
+	}
+	best, bound := "max", rules.Max
+	if order == Ascending {
+		best, bound = "min", rules.Min
+	}
+	if bound == nil {
+		errs.Add(field+"."+best, "required", "must bound the scores that players send for money")
+	}
+	if !rules.Play {
+		errs.Add(field+".play", "required", "must be true where players send scores for money")
 	}
 }
 
@@ -330,8 +350,14 @@ func (r *Rules) longestPlay() int64 {
 // mayWrite reports whether a writer may send scores.
 func (d *Definition) mayWrite(w Writer) bool { return slices.Contains(d.Writers, w) }
 
-// maxEntriesPerShard returns how many entries a shard may have, 0 for any number.
-func (d *Definition) maxEntriesPerShard() int64 {
+// isOfPlayersAlone reports whether only players may send scores.
+func (d *Definition) isOfPlayersAlone() bool {
+	return len(d.Writers) == 1 && d.Writers[0] == WriterPlayers
+}
+
+// entriesExpectedPerShard returns how many entries a shard of a board with maxEntries has when it
+// is full and its players are spread evenly, 0 without maxEntries.
+func (d *Definition) entriesExpectedPerShard() int64 {
 	if d.MaxEntries == nil {
 		return 0
 	}
@@ -354,6 +380,62 @@ type Patch struct {
 	League       **League
 	Prizes       **Prizes
 	Metadata     wire.RawJSON
+	Effective    Effective
+}
+
+// Effective is from when a patch counts.
+type Effective string
+
+// All values of Effective.
+const (
+	NextEffective Effective = "next_season" // the default
+	NowEffective  Effective = "now"         // in the season that is open, too
+)
+
+// patchMember is a member of a patch that may be given.
+type patchMember struct {
+	name    string
+	isGiven bool
+}
+
+func (p *Patch) isNow() bool { return p.Effective == NowEffective }
+
+// check returns invalid_request for an unknown time, and for what cannot change in a season that is
+// open: its bounds and its prizes are promised, and its cohorts and segments are the names of keys.
+func (p *Patch) check() error {
+	var errs apierror.FieldErrors
+	if p.Effective != "" {
+		checkWord(&errs, "effective", p.Effective, NextEffective, NowEffective)
+	}
+	for _, m := range []patchMember{
+		{"schedule", p.Schedule != nil},
+		{"graceSeconds", p.GraceSeconds != nil},
+		{"segments", p.Segments != nil},
+		{"league", p.League != nil},
+		{"prizes", p.Prizes != nil},
+	} {
+		if m.isGiven && p.isNow() {
+			errs.Add(m.name, "range", "cannot change in a season that is open")
+		}
+	}
+	return errs.Err()
+}
+
+// decidingMembers returns the members of a patch that decide who gets prizes, and when.
+func (p *Patch) decidingMembers() (names []string) {
+	for _, m := range []patchMember{
+		{"writers", p.Writers != nil},
+		{"rules", p.Rules != nil},
+		{"schedule", p.Schedule != nil},
+		{"graceSeconds", p.GraceSeconds != nil},
+		{"maxEntries", p.MaxEntries != nil},
+		{"prizes", p.Prizes != nil},
+	} {
+		if m.isGiven {
+			names = append(names, m.name)
+		}
+	}
+	return names
 }
 
 // merge returns the definition with a patch.

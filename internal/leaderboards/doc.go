@@ -39,9 +39,10 @@
 // A result that is late counts in the season in which it was played, until the grace time is over.
 // The time in its entry is that of its arrival.
 //
-// With maxEntries each shard takes an equal part of them. The percentile is the part of the entries
-// that are behind, rounded down. Entries, ranks and pages are read in several steps: each is exact
-// at its instant.
+// maxEntries counts the entries of all shards: nobody is refused while there is room. First scores
+// that come to several shards in the same instant may go past it. The percentile is the part of the
+// entries that are behind, rounded down. Entries, ranks and pages are read in several steps: each
+// is exact at its instant.
 //
 // Prizes are set aside by package prizes when a season opens, and paid after it is sealed and
 // reviewed. A season whose funds are missing then is tried again until it closes. A season that
@@ -49,9 +50,11 @@
 // players divide what their places get; each of them gets the assets of the place.
 //
 // A league divides the players of each shard into cohorts. A player gets a place in one with the
-// first score of a season, and the tier is found then, from the end of the player's last season: so
-// nothing has to be done for millions at once. Rising comes before falling. Who was hidden, or
-// missed up to three seasons, neither rises nor falls. To the scripts a cohort is one more segment.
+// first score of a season, drawn among the free ones of a few open cohorts, so that accounts which
+// enter one after the other are not together. The tier is found then, from the end of the player's
+// last season: so nothing has to be done for millions at once. Rising comes before falling. Who was
+// hidden, or missed up to three seasons, neither rises nor falls. To the scripts a cohort is one
+// more segment.
 //
 // Staff is the game's server and the operator. Players do not see rules, which would tell what a
 // forged score must look like.

@@ -120,7 +120,7 @@ func (s *Service) withCohort(ctx context.Context, b *board, one *season, userID 
 		return "", err
 	}
 	tier = min(max(tier, 0), len(league.Tiers)-1)
-	own, err = s.store.enterCohort(ctx, b, one, userID, tier, league.Size)
+	own, err = s.store.enterCohort(ctx, b, one, userID, tier, league.Size, s.draw())
 	return joinCohort(given, own), err
 }
 

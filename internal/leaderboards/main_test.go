@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,11 @@ const maxPerson = 999_999
 type people struct {
 	gameID  int64
 	friends map[int64][]int64
-	boards  []games.BoardFeed // of the settings of the game
+
+	askedAbout  int                // players, by AreFriends
+	boards      []games.BoardFeed  // of the settings of the game
+	settlements []games.Settlement // likewise; nil: the default
+	quotas      games.Quotas       // likewise
 }
 
 func (p *people) Game(_ context.Context, userID int64) (int64, error) {
@@ -44,20 +49,33 @@ func (p *people) Profiles(_ context.Context, ids ...int64) (map[int64]users.Prof
 	return found, nil
 }
 
-func (p *people) Friends(
-	_ context.Context, caller principal.Caller, _ int64, _ int,
-) (list []users.Friend, next int64, err error) {
-	for _, id := range p.friends[caller.UserID] {
-		list = append(list, users.Friend{Profile: users.Profile{ID: id}, State: users.StateFriends})
+// stranger is in everybody's list of friends, and nobody's friend.
+const stranger = 99
+
+func (p *people) ListedFriends(_ context.Context, userID int64, limit int) ([]int64, error) {
+	listed := append([]int64{stranger}, p.friends[userID]...)
+	return listed[:min(limit, len(listed))], nil
+}
+
+func (p *people) AreFriends(_ context.Context, userID int64, others ...int64) (map[int64]bool, error) {
+	p.askedAbout += len(others)
+	are := map[int64]bool{}
+	for _, id := range others {
+		are[id] = slices.Contains(p.friends[userID], id)
 	}
-	return append(list, users.Friend{Profile: users.Profile{ID: 99}, State: users.StateIncoming}), 0, nil
+	return are, nil
 }
 
 func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
 	if id != p.gameID {
 		return games.Game{}, apierror.GameNotFound
 	}
-	return games.Game{ID: id, Settings: games.Settings{Boards: p.boards}}, nil
+	settings := games.DefaultSettings()
+	settings.Boards, settings.Quotas = p.boards, p.quotas
+	if p.settlements != nil {
+		settings.Settlements = p.settlements
+	}
+	return games.Game{ID: id, Settings: settings}, nil
 }
 
 var lastGame atomic.Int64
@@ -79,7 +97,9 @@ type fixture struct {
 }
 
 func newFixture(t tester, db *redisdb.DB) *fixture {
-	p := &people{gameID: lastGame.Add(1), friends: map[int64][]int64{}}
+	p := &people{
+		gameID: lastGame.Add(1), friends: map[int64][]int64{}, quotas: games.DefaultSettings().Quotas,
+	}
 	return &fixture{t, New(db, p, p, Options{}), p, p.gameID, db}
 }
 

@@ -12,17 +12,18 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/prizes"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // Prizes are what the best players of a season get. The pool is set aside when the season opens,
 // and paid after the season is sealed and reviewed; what is left of it returns.
 type Prizes struct {
-	TokenCode     string       `json:"tokenId,omitzero"`       // of the pool; required with one
-	Pool          AmountInput  `json:"pool,omitzero"`          // "": none, of assets alone
-	From          prizes.Funds `json:"from"`                   // default: house
-	Table         []PrizeRow   `json:"table"`                  // by places that no two rows share
-	ReviewSeconds int64        `json:"reviewSeconds,omitzero"` // for which a sealed season is HELD
+	TokenCode     string       `json:"tokenId,omitzero" given:"nonzero"` // of the pool; required with one
+	Pool          AmountInput  `json:"pool,omitzero" given:"nonzero"`    // "": none, of assets alone
+	From          prizes.Funds `json:"from" given:"nonzero"`             // default: house
+	Table         []PrizeRow   `json:"table"`                            // by places that no two rows share
+	ReviewSeconds int64        `json:"reviewSeconds,omitzero"`           // for which a sealed season is HELD
 }
 
 // PrizeRow is what each of some places gets: an amount, a share of the pool, or pieces of an asset
@@ -30,10 +31,10 @@ type Prizes struct {
 type PrizeRow struct {
 	FromPlace int         `json:"fromPlace"` // from 1
 	ToPlace   int         `json:"toPlace"`
-	Prize     AmountInput `json:"prize,omitzero"`
-	ShareBps  int         `json:"shareBps,omitzero"` // of the pool for each place; rounded down
-	AssetID   int64       `json:"gameAssetId,omitzero"`
-	Quantity  int64       `json:"quantity,omitzero"` // pieces; default: 1
+	Prize     AmountInput `json:"prize,omitzero" given:"nonzero"`
+	ShareBps  int         `json:"shareBps,omitzero" given:"nonzero"` // of the pool for each place; rounded down
+	AssetID   int64       `json:"gameAssetId,omitzero" given:"nonzero"`
+	Quantity  int64       `json:"quantity,omitzero" given:"nonzero"` // pieces; default: 1
 }
 
 // AmountInput is an amount of prizes as a request spells it; "" stands for a missing one.
@@ -151,6 +152,9 @@ func (s *Service) checkPrizes(ctx context.Context, caller principal.Caller, game
 	}
 	d.by = caller.ActorID()
 	var errs apierror.FieldErrors
+	if err := s.checkFeeds(ctx, &errs, gameID, d.Board); err != nil {
+		return err
+	}
 	for i, row := range p.Table {
 		if row.AssetID == 0 {
 			continue
@@ -255,8 +259,42 @@ func (s *Service) tokenOf(ctx context.Context, gameID int64, p *Prizes) (wallet.
 	return s.prizes.Token(ctx, gameID, p.TokenCode)
 }
 
+// isPromisedByOperator reports whether the operator promised the prizes of a definition. Whoever
+// did was not stored by early releases: then it counts as the operator.
+func (d *Definition) isPromisedByOperator() bool { return d.Prizes != nil && !prizes.IsServer(d.by) }
+
+// authorizePromise returns forbidden to a server key that would do something to a board where the
+// operator promised the prizes of a definition, or that is of a tournament.
+func (b *board) authorizePromise(caller principal.Caller, act string, definitions ...*Definition) error {
+	switch {
+	case caller.Role == principal.Operator:
+		return nil
+	case isOfTournament(b.key):
+		return apierror.Forbidden.WithReason("the leaderboard is that of a tournament: only the operator can %s", act)
+	case slices.ContainsFunc(definitions, (*Definition).isPromisedByOperator):
+		return apierror.Forbidden.WithReason("the operator promised the prizes: only the operator can %s", act)
+	}
+	return nil
+}
+
+// authorizePatch returns forbidden to a server key for each member of a patch that would change
+// where prizes go that the operator promised in the definition that is patched.
+func (b *board) authorizePatch(caller principal.Caller, p *Patch, definitions ...*Definition) error {
+	err := b.authorizePromise(caller, "change it", definitions...)
+	if e, ok := apierror.As(err); ok && !isOfTournament(b.key) {
+		members := p.decidingMembers()
+		for _, name := range members {
+			e = e.WithField(name, "forbidden", "only the operator can change it, who promised the prizes")
+		}
+		if err = e; len(members) == 0 {
+			err = nil
+		}
+	}
+	return err
+}
+
 // fund sets the pool of a season aside, and reports whether it is.
-func (s *Service) fund(ctx context.Context, b *board, one *season) (bool, error) {
+func (s *Service) fund(ctx context.Context, b *board, one *season, nowMS int64) (bool, error) {
 	d := b.definitionOf(one)
 	token, err := s.tokenOf(ctx, b.gameID, d.Prizes)
 	if err != nil {
@@ -268,7 +306,8 @@ func (s *Service) fund(ctx context.Context, b *board, one *season) (bool, error)
 			return false, err
 		}
 	}
-	isFunded, err := s.prizes.Fund(ctx, b.gameID, b.prizeSource(one), token, pool, d.Prizes.From, d.by)
+	isFunded, err := s.prizes.FundSeason(ctx, b.gameID, b.prizeSource(one), token, pool, d.Prizes.From, d.by,
+		prizes.Budget{Board: b.key, AtMS: nowMS, UntilMS: one.closes})
 	if e, expected := apierror.As(err); expected && e.Status < 500 {
 		// The server may mint no more today, or no longer: as a house that is too poor.
 		slog.WarnContext(ctx, "the prizes of a season are not funded", "game", b.gameID, "board", b.key,
@@ -279,13 +318,14 @@ func (s *Service) fund(ctx context.Context, b *board, one *season) (bool, error)
 }
 
 // fundOpen funds the season that is open, when that was not done before. A season whose funds are
-// missing is tried again until it closes.
+// missing is tried again until it closes, and so is one that began because the season before it was
+// ended by hand: the prizes of that one were for the time until its scheduled end.
 func (s *Service) fundOpen(ctx context.Context, b *board, nowMS int64, c *boardChange) error {
 	one := b.seasonAt(nowMS)
 	if one == nil || one.isFunded || one.outcome != undecided || b.definitionOf(one).Prizes == nil || s.prizes == nil {
 		return nil
 	}
-	isFunded, err := s.fund(ctx, b, one)
+	isFunded, err := s.fund(ctx, b, one, nowMS)
 	if err == nil && isFunded {
 		one.isFunded = true
 		c.setSeason(*one)
@@ -433,7 +473,7 @@ func (s *Service) payDue(ctx context.Context, b *board) error {
 	if s.prizes == nil {
 		return nil
 	}
-	now, err := s.store.now(ctx)
+	now, err := s.store.nowToEnd(ctx)
 	if err != nil {
 		return err
 	}
@@ -468,8 +508,9 @@ func (s *Service) setOutcome(ctx context.Context, b *board, number int64, result
 	return err
 }
 
-// ApproveSeason ends the review of a season: its prizes are paid now. It is for staff. It returns
-// season_not_found, and season_closed for a season that is not in review.
+// ApproveSeason ends the review of a season: its prizes are paid now. It is for staff, and for the
+// operator alone where the operator promised the prizes. It returns season_not_found, and
+// season_closed for a season that is not in review.
 func (s *Service) ApproveSeason(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64,
 ) (Season, error) {
@@ -478,9 +519,13 @@ func (s *Service) ApproveSeason(
 	}
 	b, err := s.change(ctx, gameID, key, func(b *board, now int64) (c boardChange, err error) {
 		one := b.find(number)
-		switch {
-		case one == nil:
+		if one == nil {
 			return c, apierror.SeasonNotFound
+		}
+		if err := b.authorizePromise(caller, "approve the season", b.definitionOf(one)); err != nil {
+			return c, err
+		}
+		switch {
 		case one.outcome == approved || one.outcome == paid:
 			return c, nil
 		case !one.isHeld(now):
@@ -493,15 +538,15 @@ func (s *Service) ApproveSeason(
 	if err != nil {
 		return Season{}, err
 	}
-	if err := s.payDue(ctx, b); err != nil {
+	if err := s.payDue(ctx, b); err != nil && !errors.Is(err, redisdb.ErrSkewed) { // else the leader pays later
 		return Season{}, err
 	}
 	return s.readSeason(ctx, gameID, key, number)
 }
 
 // VoidSeason returns the pool of a season to where it came from: nobody gets a prize. It is for
-// staff. It returns season_not_found, and season_closed when the season has no prizes, or its
-// prizes are being paid.
+// staff, and for the operator alone where the operator promised the prizes. It returns
+// season_not_found, and season_closed when the season has no prizes, or its prizes are being paid.
 func (s *Service) VoidSeason(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64, reason string,
 ) (Season, error) {
@@ -513,9 +558,13 @@ func (s *Service) VoidSeason(
 		return Season{}, err
 	}
 	one := b.find(number)
-	switch {
-	case one == nil:
+	if one == nil {
 		return Season{}, apierror.SeasonNotFound
+	}
+	if err := b.authorizePromise(caller, "void the season", b.definitionOf(one)); err != nil {
+		return Season{}, err
+	}
+	switch {
 	case one.outcome == voided:
 		return s.viewSeason(ctx, b, one)
 	case !one.owesPrizes():
@@ -567,7 +616,7 @@ func (s *Service) returnPrizes(ctx context.Context, b *board) error {
 			return err
 		}
 	}
-	return nil
+	return s.prizes.ForgetBudget(ctx, b.gameID, b.key)
 }
 
 // forgetPrizes removes the plan of a season whose prizes are paid or returned.

@@ -204,10 +204,15 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err = f.Create(t.Context(), operator, f.gameID, Definition{
-		Board: "top", Name: "Top", Prizes: table(row(1, 1, "1")), Writers: Writers{WriterPlayers},
-	})
-	wantError(t, err, apierror.InvalidRequest, "rules") // any player could send the best score that there is
+	for field, d := range map[string]Definition{ // else any player could send the best score that there is
+		"rules.max":  {Rules: &Rules{Play: true}},
+		"rules.min":  {Rules: &Rules{Play: true, Max: new(ScoreInput("9"))}, Order: Ascending},
+		"rules.play": {Rules: &Rules{Max: new(ScoreInput("9"))}},
+	} {
+		d.Board, d.Name, d.Prizes, d.Writers = "top", "Top", table(row(1, 1, "1")), Writers{WriterPlayers}
+		_, err = f.Create(t.Context(), operator, f.gameID, d)
+		wantError(t, err, apierror.InvalidRequest, field)
+	}
 
 	d := Definition{Board: "top", Name: "Top", Prizes: table(row(1, 3, "3.33"))}
 	wantErr := func(name string, caller principal.Caller, d Definition, want *apierror.Error) {
@@ -439,7 +444,9 @@ func TestAVerdictHidesEntriesAndHoldsPrizes(t *testing.T) {
 			!slices.Equal(v.seen[0].Winners, []int64{1, 2}) {
 			t.Errorf("%+v", v.seen)
 		}
-		if _, err := f.ApproveSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
+		_, err := f.ApproveSeason(t.Context(), f.server(), f.gameID, "top", 1)
+		wantError(t, err, apierror.Forbidden, "") // the operator promised the prizes
+		if _, err := f.ApproveSeason(t.Context(), operator, f.gameID, "top", 1); err != nil {
 			t.Fatal(err)
 		}
 		f.wantWon("2:500 3:500")
@@ -558,7 +565,9 @@ func TestThePrizesOfASeasonAreThoseOfItsOpening(t *testing.T) {
 	f.end(1)
 	f.wantWon("1:1000")
 	f.mustSend(2, "1")
-	if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new((*Prizes)(nil))}); err != nil {
+	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new((*Prizes)(nil))})
+	wantError(t, err, apierror.Forbidden, "prizes")
+	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new((*Prizes)(nil))}); err != nil {
 		t.Fatal(err)
 	}
 	f.end(2)
@@ -603,6 +612,124 @@ func TestASeasonIsPaidOnceWhenItsLeaderDiesAtAnyCommand(t *testing.T) {
 		}
 		if died < 20 {
 			t.Errorf("only %d leaders died", died)
+		}
+	})
+}
+
+// newScheduled makes a board with a prize of 10 GOLD for the first of each week, by the operator.
+func (f *prizeFixture) newScheduled(d Definition) {
+	f.t.Helper()
+	d.Prizes, d.Schedule = table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"}), &Schedule{EverySeconds: 7 * 86_400}
+	d.Prizes.ReviewSeconds = 3600
+	f.create(d)
+}
+
+// With prizes of the operator, a server key decides nothing that decides who gets them, or when.
+func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
+	f := newPrizeFixture(t, redistest.Single(t))
+	f.newScheduled(Definition{})
+	f.mustSend(1, "1")
+	f.end(1) // in review
+	ctx, server := t.Context(), f.server()
+	patch := func(p Patch) error {
+		_, err := f.Patch(ctx, server, f.gameID, "top", p)
+		return err
+	}
+	players := Writers{WriterServer, WriterPlayers}
+	for act, err := range map[string]error{
+		"end": errorOnly(f.EndSeason(ctx, server, f.gameID, "top", 2)), "delete": f.Delete(ctx, server, f.gameID, "top"),
+		"approve": errorOnly(f.ApproveSeason(ctx, server, f.gameID, "top", 1)),
+		"void":    errorOnly(f.VoidSeason(ctx, server, f.gameID, "top", 1, "test")),
+		"hide":    errorOnly(f.SetHidden(ctx, server, f.gameID, "top", 1, 1, true)),
+		"remove":  errorOnly(f.Remove(ctx, server, f.gameID, "top", 1, 1)),
+		"writers": patch(Patch{Writers: &players}), "rules": patch(Patch{Rules: new((*Rules)(nil))}),
+		"now":      patch(Patch{Writers: &players, Effective: NowEffective}),
+		"schedule": patch(Patch{Schedule: new((*Schedule)(nil))}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
+		"entries": patch(Patch{MaxEntries: new(new(int64(1)))}), "prizes": patch(Patch{Prizes: new((*Prizes)(nil))}),
+	} {
+		if !errors.Is(err, apierror.Forbidden) {
+			t.Errorf("%s: %v; want forbidden", act, err)
+		}
+	}
+	if err := patch(Patch{Name: new("New"), KeepSeasons: new(int64(3))}); err != nil {
+		t.Error(err)
+	}
+	f.mustSend(1, "1")
+	if _, err := f.SetHidden(ctx, server, f.gameID, "top", 0, 1, true); err != nil {
+		t.Errorf("in a season that is open: %v", err)
+	}
+	if got := f.season(2).PromisedBy; got == nil || *got != "operator" {
+		t.Errorf("the season says %v", got)
+	}
+}
+
+// Where players alone write for prizes of the operator, a server key clears no way for a friend.
+func TestAServerKeyHidesNoEntryThatPlayersAloneMakeForPrizesOfTheOperator(t *testing.T) {
+	f := newPrizeFixture(t, redistest.Single(t))
+	f.newScheduled(Definition{
+		Writers: Writers{WriterPlayers}, Rules: &Rules{Max: new(ScoreInput("100")), Play: true},
+	})
+	for act, err := range map[string]error{
+		"hide":   errorOnly(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, true)),
+		"show":   errorOnly(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, false)),
+		"remove": errorOnly(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 1)),
+	} {
+		if !errors.Is(err, apierror.Forbidden) {
+			t.Errorf("%s: %v; want forbidden", act, err)
+		}
+	}
+	_, err := f.SetHidden(t.Context(), operator, f.gameID, "top", 0, 1, true)
+	wantError(t, err, apierror.EntryNotFound, "")
+}
+
+func errorOnly[T any](_ T, err error) error { return err }
+
+// A board of a release that stored no promiser has its prizes from the operator.
+func TestPrizesThatNobodyIsKnownToHavePromisedAreTheOperators(t *testing.T) {
+	d := Definition{Prizes: &Prizes{}}
+	for by, want := range map[string]bool{"": true, "op": true, "g7": false} {
+		if d.by = by; d.isPromisedByOperator() != want {
+			t.Errorf("%q: %v", by, !want)
+		}
+	}
+}
+
+// A season that was ended by hand was funded for the time until its scheduled end. Whoever ended
+// it, the house gives one pool for that time.
+func TestASeasonThatIsEndedEarlyIsNotFundedAnew(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newPrizeFixture(t, db)
+		f.newScheduled(Definition{KeepSeasons: new(int64(400))})
+		for number := range int64(3) {
+			f.mustSend(1, "1")
+			f.end(number + 1)
+			if number == 0 {
+				f.wantSeason(1, SeasonHeld, true)
+			} else {
+				f.wantSeason(number+1, SeasonSealed, false)
+			}
+		}
+		if got := f.promised(); got != 1000 {
+			t.Errorf("%d are promised; want one pool", got)
+		}
+		if _, err := f.VoidSeason(t.Context(), operator, f.gameID, "top", 1, "test"); err != nil {
+			t.Fatal(err)
+		}
+		f.sweep()
+		f.wantSeason(4, SeasonOpen, false)
+
+		// From the scheduled end on there is a pool again.
+		b := f.board()
+		isFunded, err := f.fund(t.Context(), b, b.find(5), b.find(5).opens)
+		if err != nil || !isFunded || f.promised() != 1000 {
+			t.Errorf("%v, %v, %d are promised", isFunded, err, f.promised())
+		}
+		if err := f.Delete(t.Context(), operator, f.gameID, "top"); err != nil {
+			t.Fatal(err)
+		}
+		f.sweep()
+		if left, err := db.Client.HLen(t.Context(), keys.PrizeBudgets(f.gameID)).Result(); err != nil || left != 0 {
+			t.Errorf("%d budgets of boards are left, %v", left, err)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
@@ -127,11 +126,16 @@ func (s *Service) readAround(ctx context.Context, r ranking, userID int64, limit
 	return s.presentRun(ctx, r, members, hidden)
 }
 
-// maxFriends bounds how many friends are compared.
-const maxFriends = 500
+const (
+	maxFriends        = 500 // of a player's list of friends, that are compared
+	minFriendsChecked = 20  // at once, for whether they are friends
+)
 
 // FriendEntries returns the entries of the calling player and of friends, best first, up to limit.
 // It returns the codes of Entries.
+//
+// It reads the records of all in the player's list first, and only of the best ones whether they
+// are friends and who they are.
 func (s *Service) FriendEntries(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, scope Scope, limit int,
 ) ([]Entry, error) {
@@ -142,22 +146,11 @@ func (s *Service) FriendEntries(
 	if err != nil {
 		return nil, err
 	}
-	ids := []int64{caller.UserID}
-	for after := int64(0); len(ids) < maxFriends; {
-		page, next, err := s.players.Friends(ctx, caller, after, wire.MaxPageSize)
-		if err != nil {
-			return nil, err
-		}
-		for _, friend := range page {
-			if friend.State == users.StateFriends {
-				ids = append(ids, friend.ID)
-			}
-		}
-		if after = next; next == 0 {
-			break
-		}
+	listed, err := s.players.ListedFriends(ctx, caller.UserID, maxFriends)
+	if err != nil {
+		return nil, err
 	}
-	records, err := s.store.readRecords(ctx, r, ids)
+	records, err := s.store.readRecords(ctx, r, append(listed, caller.UserID))
 	if err != nil {
 		return nil, err
 	}
@@ -167,21 +160,49 @@ func (s *Service) FriendEntries(
 			places = append(places, one.standing)
 		}
 	}
-	if r.segment != "" {
-		held, err := s.store.holds(ctx, r, places)
+	slices.SortFunc(places, func(a, b standing) int { return strings.Compare(a.member, b.member) })
+	kept := make([]standing, 0, limit)
+	for part := range slices.Chunk(places, max(limit, minFriendsChecked)) {
+		chosen, err := s.chooseFriends(ctx, r, caller.UserID, part)
 		if err != nil {
 			return nil, err
 		}
-		var kept []standing
-		for i, place := range places {
-			if held[i] {
-				kept = append(kept, place)
-			}
+		if kept = append(kept, chosen...); len(kept) >= limit {
+			break
 		}
-		places = kept
 	}
-	slices.SortFunc(places, func(a, b standing) int { return strings.Compare(a.member, b.member) })
-	return s.presentEach(ctx, r, places[:min(limit, len(places))])
+	return s.presentEach(ctx, r, kept[:min(limit, len(kept))])
+}
+
+// chooseFriends returns those places that are in the ranking and belong to a player or a friend.
+func (s *Service) chooseFriends(ctx context.Context, r ranking, userID int64, places []standing) ([]standing, error) {
+	others := make([]int64, 0, len(places))
+	for _, place := range places {
+		if place.userID != userID {
+			others = append(others, place.userID)
+		}
+	}
+	areFriends, err := s.players.AreFriends(ctx, userID, others...)
+	if err != nil {
+		return nil, err
+	}
+	places = slices.DeleteFunc(slices.Clone(places), func(place standing) bool {
+		return place.userID != userID && !areFriends[place.userID]
+	})
+	if r.segment == "" || len(places) == 0 {
+		return places, nil
+	}
+	held, err := s.store.holds(ctx, r, places)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []standing
+	for i, place := range places {
+		if held[i] {
+			chosen = append(chosen, place)
+		}
+	}
+	return chosen, nil
 }
 
 // GetEntry returns the entry of a player. An entry that is hidden is entry_not_found for all but

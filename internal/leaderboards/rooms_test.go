@@ -2,6 +2,7 @@ package leaderboards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -89,6 +91,39 @@ func TestAFinishedRoomAddsAScoreOfEachPlayer(t *testing.T) {
 }
 
 // What adds up counts once, however many nodes apply the same room, and when.
+// A room that a board has taken in part comes again when its receipts are long gone: whom the error
+// named does not count twice.
+func TestWhoARoomHasFedDoesNotCountAgain(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.createFor(games.FromWin, Definition{Operator: Sum, MaxEntries: new(int64(1))})
+	r := f.result("a")
+	for range 2 {
+		err := f.AddRoomResult(t.Context(), r)
+		partly, ok := errors.AsType[*PartlyFed](err)
+		if !ok || partly.Fed != "win:1" || !errors.Is(err, apierror.BoardFull) {
+			t.Fatalf("%v; want board_full after player 1", err)
+		}
+		shard := keys.NewBoardShard(f.gameID, "win", 0)
+		receipts := []string{keys.BoardReceipt(shard, roomCaller, "a:1"), keys.BoardReceipt(shard, roomCaller, "a:2")}
+		n, err := f.db.Client.Del(t.Context(), receipts...).Result() // as when their time is over
+		if want := map[bool]int64{true: 2, false: 1}[r.Fed == ""]; err != nil || n != want {
+			t.Fatalf("%d receipts, %v; want %d", n, err, want)
+		}
+		r.Fed = partly.Fed
+	}
+	f.requireStandings("win", "1:1")
+	most := new(int64(2))
+	_, err := f.Patch(t.Context(), f.server(), f.gameID, "win", Patch{MaxEntries: &most, Effective: NowEffective})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add(r)
+	f.requireStandings("win", "1:1", "2:0")
+	if got := parseFed("a:1,2;b:3;;x:y:4,z").String(); got != "a:1,2;b:3" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestARoomCountsOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
@@ -158,6 +193,11 @@ func TestALateRoomCountsInItsSeasonOrTheCurrentOne(t *testing.T) {
 			}
 			early, late := f.result("early"), f.result("late")
 			early.EndedAt, late.EndedAt = b.Season.OpensAt.Add(-time.Millisecond), b.Season.OpensAt
+			// A season that ends in the millisecond of its beginning has no time in which a room can end.
+			redistest.Eventually(t, "the season has begun", func() bool {
+				now, err := db.Client.Time(t.Context()).Result()
+				return err == nil && now.Sub(b.Season.OpensAt) > time.Millisecond
+			})
 			if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1); err != nil {
 				t.Fatal(err)
 			}
@@ -243,4 +283,121 @@ func TestAnOutageMakesTheRoomComeAgain(t *testing.T) {
 		wantError(t, f.AddRoomResult(t.Context(), r), apierror.BoardNotFound, "")
 		f.requireStandings("win", "1:1", "2:0")
 	})
+}
+
+// walkover returns a paid room that ended now because player 2 had left.
+func (f *fixture) walkover(roomID string) RoomResult {
+	r := f.result(roomID)
+	r.Players = []RoomPlayer{{UserID: 1, Place: 1, Score: "9.5", PayoutUnits: 490}, {UserID: 2}}
+	return r
+}
+
+func TestAWalkoverFeedsNothingUnlessStaffSaysSo(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	for _, from := range []games.FeedSource{games.FromScore, games.FromWin, games.FromPayout} {
+		f.createFor(from, Definition{Decimals: 1})
+	}
+	f.add(f.walkover("left"))
+	last := f.result("last") // by the report of the last one who stayed
+	last.Players, last.ByConsensus = last.Players[:1], true
+	f.add(last)
+	for _, board := range []string{"score", "win", "payout"} {
+		f.requireStandings(board)
+	}
+	alone := f.result("alone") // a room with one seat, whose result is the server's
+	alone.Players = alone.Players[:1]
+	f.add(alone)
+	f.requireStandings("score", "1:9.5")
+
+	f.people.boards[1].Walkovers = true
+	second := f.walkover("staff says so")
+	second.Players[0].UserID, second.Players[1].UserID = 2, 1
+	f.add(second)
+	f.requireStandings("score", "1:9.5")
+	f.requireStandings("win", "1:1", "2:1")
+}
+
+// Prizes are for results that one person cannot make with accounts of their own.
+func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
+	for name, change := range map[string]func(r *RoomResult){
+		"of one player":   func(r *RoomResult) { r.Players = r.Players[:1] },
+		"by consensus":    func(r *RoomResult) { r.ByConsensus = true },
+		"that was left":   func(r *RoomResult) { r.Players[1].Place = 0 },
+		"for its payouts": func(*RoomResult) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := games.FromWin
+			if name == "for its payouts" {
+				from = games.FromPayout
+			}
+			f := newFixture(t, redistest.Single(t))
+			f.createFor(from, Definition{Decimals: 1})
+			counts := f.result("counts")
+			change(&counts)
+			f.people.boards[0].Walkovers = true
+			f.add(counts)
+			if f.standings(string(from), 0)[0][:2] != "1:" {
+				t.Fatal("it does not count on a board without prizes")
+			}
+			f.promise(string(from))
+			other := f.result("other")
+			for i := range other.Players {
+				other.Players[i].UserID += 10
+			}
+			change(&other)
+			if name == "that was left" {
+				f.people.boards[0].Walkovers = false
+			}
+			f.add(other)
+			for _, one := range f.standings(string(from), 0) {
+				if one[:2] == "11" {
+					t.Errorf("it counts: %s", one)
+				}
+			}
+		})
+	}
+}
+
+// promise makes a board pay prizes from its next season on, past the check of its feeds, as
+// settings that changed at the same time do.
+func (f *fixture) promise(key string) {
+	f.t.Helper()
+	_, err := f.change(f.t.Context(), f.gameID, key, func(b *board, _ int64) (c boardChange, err error) {
+		version, d := b.newest()
+		next := *d
+		next.Prizes = &Prizes{}
+		return c, c.setDefinition(version+1, &next)
+	})
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+}
+
+func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	prized := Definition{Board: "cup", Name: "Cup", Writers: Writers{WriterRooms}, Prizes: &Prizes{
+		Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 1}},
+	}}
+	for name, c := range map[string]struct {
+		feed        games.BoardFeed
+		settlements []games.Settlement
+		want        bool
+	}{
+		"wins":               {games.BoardFeed{Board: "cup", From: games.FromWin}, nil, true},
+		"payouts":            {games.BoardFeed{Board: "cup", From: games.FromPayout}, nil, false},
+		"payouts of another": {games.BoardFeed{Board: "top", From: games.FromPayout}, nil, true},
+		"wins by consensus only": {
+			games.BoardFeed{Board: "cup", From: games.FromWin}, []games.Settlement{"consensus"}, false,
+		},
+	} {
+		f.people.boards = []games.BoardFeed{c.feed}
+		f.people.settlements = c.settlements
+		var errs apierror.FieldErrors
+		if err := f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board); err != nil {
+			t.Fatal(err)
+		}
+		if got := errs.Err() == nil; got != c.want {
+			t.Errorf("%s: %v; want %v", name, errs.Err(), c.want)
+		}
+	}
 }

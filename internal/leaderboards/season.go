@@ -71,6 +71,9 @@ func (s *season) sealsAt() int64 {
 	return s.closes + s.graceMS
 }
 
+// isOver reports whether the season takes no score any more at a time (ms).
+func (s *season) isOver(ms int64) bool { return s.isSealed || s.closes != 0 && ms >= s.sealsAt() }
+
 // SeasonStatus is how far a season is.
 type SeasonStatus string
 
@@ -125,6 +128,14 @@ func (s *Schedule) check(errs *apierror.FieldErrors) {
 	case !s.fires(time.Now()):
 		errs.Add("schedule.cron", "range", "must fire at some time, and again")
 	}
+}
+
+// equals reports whether two schedules, nil for none, are the same.
+func (s *Schedule) equals(other *Schedule) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return *s == *other
 }
 
 // isValidCron reports whether each value of a cron expression of five fields is valid. The library
@@ -262,5 +273,5 @@ func bucketsFor(entriesOfShard int64) int64 {
 // All shards together have maxBuckets at most, since few of the entries may ever come and each
 // bucket is named when the season is removed.
 func (d *Definition) bucketsAhead() int64 {
-	return min(bucketsFor(d.maxEntriesPerShard()), max(maxBuckets/int64(d.Shards), minBuckets))
+	return min(bucketsFor(d.entriesExpectedPerShard()), max(maxBuckets/int64(d.Shards), minBuckets))
 }

@@ -162,3 +162,38 @@ func TestAScheduleIsCheckedAtAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// A season that is ended by hand after a change of the schedule is followed by one of the new
+// schedule alone. With the same schedule the boundary stays.
+func TestASeasonThatIsEndedByHandIsFollowedByOneOfTheNewestSchedule(t *testing.T) {
+	const day = 24 * 60 * 60
+	month := &Schedule{EverySeconds: 30 * day}
+	for name, c := range map[string]struct {
+		schedule *Schedule
+		patch    Patch
+		want     time.Duration // how long the next season lasts
+	}{
+		"a shorter one":       {month, Patch{Schedule: new(&Schedule{EverySeconds: day})}, day * time.Second},
+		"none":                {month, Patch{Schedule: new((*Schedule)(nil))}, 0},
+		"one instead of none": {nil, Patch{Schedule: new(month)}, 30 * day * time.Second},
+		"the same":            {month, Patch{Schedule: new(&Schedule{EverySeconds: 30 * day})}, 30 * day * time.Second},
+		"a new name":          {month, Patch{Name: new("New")}, 30 * day * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, redistest.Single(t))
+			f.create(Definition{Schedule: c.schedule})
+			if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", c.patch); err != nil {
+				t.Fatal(err)
+			}
+			f.endSeason(1)
+			next := f.board().find(2)
+			got := time.Duration(next.closes-next.opens) * time.Millisecond
+			if next.closes == 0 {
+				got = 0
+			}
+			if got > c.want || got < c.want-time.Minute { // the boundary may be that of the first season
+				t.Errorf("the next season lasts %v; want %v", got, c.want)
+			}
+		})
+	}
+}

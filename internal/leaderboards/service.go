@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -22,7 +23,9 @@ import (
 type Players interface {
 	Game(ctx context.Context, userID int64) (int64, error)
 	Profiles(ctx context.Context, ids ...int64) (map[int64]users.Profile, error)
-	Friends(ctx context.Context, caller principal.Caller, after int64, limit int) ([]users.Friend, int64, error)
+	// ListedFriends returns up to limit players, of whom AreFriends reports some to be friends.
+	ListedFriends(ctx context.Context, userID int64, limit int) ([]int64, error)
+	AreFriends(ctx context.Context, userID int64, others ...int64) (map[int64]bool, error)
 }
 
 // Games finds games. *games.Service implements it.
@@ -32,9 +35,9 @@ type Games interface {
 
 // Options are the settings of leaderboards.
 type Options struct {
-	AdmitNew  func() error // is called before each new board and play, which fails with its error; nil admits all
-	Admission Admission    // judges scores before they count; nil allows all
-	Verdicts  Verdicts     // judges seasons before their prizes are paid; nil lets all pass
+	AdmitNew  func(gameID int64) error // is called before each new board and play; nil admits all
+	Admission Admission                // judges scores before they count; nil allows all
+	Verdicts  Verdicts                 // judges seasons before their prizes are paid; nil lets all pass
 
 	Prizes *prizes.Service // pays the prizes of seasons; nil: there are none
 }
@@ -49,13 +52,15 @@ type Service struct {
 	store     store
 	players   Players
 	games     Games
-	admitNew  func() error
+	admitNew  func(gameID int64) error
 	admission Admission
 	verdicts  Verdicts
 	prizes    *prizes.Service
 	boards    *cache.Cache[boardID, *board]        // as of at most boardTTL ago
 	entered   *cache.Cache[enteredBoard, struct{}] // whom keys.UserBoards has for a board
 	work      *leader.Work
+	draw      func() uint32 // decides which free place of a league a player gets
+	sweeps    sweeps
 }
 
 // boardID names a board.
@@ -87,15 +92,17 @@ const boardWork = "boards"
 // New returns the service on an open store.
 func New(db *redisdb.DB, players Players, games Games, o Options) *Service {
 	if o.AdmitNew == nil {
-		o.AdmitNew = func() error { return nil }
+		o.AdmitNew = func(int64) error { return nil }
 	}
 	s := &Service{
 		store: store{db}, players: players, games: games, admitNew: o.AdmitNew, admission: o.Admission,
 		verdicts: o.Verdicts, prizes: o.Prizes,
 		boards:  cache.New[boardID, *board]("boards", maxCachedBoards, boardTTL),
 		entered: cache.New[enteredBoard, struct{}]("entered_boards", maxCachedEntered, 0),
+		draw:    rand.Uint32,
 	}
-	s.work = leader.New(db, boardWork, s.sweepGames)
+	s.sweeps.games = map[int64]*gameSweep{}
+	s.work = leader.New(db, boardWork, leader.EndsByTime, s.sweepGames)
 	return s
 }
 
@@ -159,12 +166,20 @@ func (s *Service) read(ctx context.Context, gameID int64, key string) (*board, e
 func (s *Service) change(
 	ctx context.Context, gameID int64, key string, edit func(b *board, nowMS int64) (boardChange, error),
 ) (*board, error) {
+	return s.changeAt(ctx, s.store.now, gameID, key, edit)
+}
+
+// changeAt is change by the time that readClock returns.
+func (s *Service) changeAt(
+	ctx context.Context, readClock func(context.Context) (int64, error), gameID int64, key string,
+	edit func(b *board, nowMS int64) (boardChange, error),
+) (*board, error) {
 	for range maxAttempts {
 		b, err := s.read(ctx, gameID, key)
 		if err != nil {
 			return nil, err
 		}
-		now, err := s.store.now(ctx)
+		now, err := readClock(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -179,6 +194,7 @@ func (s *Service) change(
 		s.boards.Remove(boardID{gameID, key})
 		switch {
 		case err == nil:
+			s.store.setDue(ctx, gameID, key, now)
 			s.work.Changed(gameID)
 			return s.store.load(ctx, gameID, key)
 		case !errors.Is(err, errChangedSinceRead):
@@ -215,7 +231,11 @@ func (s *Service) create(
 	if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
 		return Leaderboard{}, err
 	}
-	if err := s.admitNew(); err != nil {
+	if err := s.admitNew(gameID); err != nil {
+		return Leaderboard{}, err
+	}
+	game, err := s.games.Find(ctx, gameID)
+	if err != nil {
 		return Leaderboard{}, err
 	}
 	now, err := s.store.now(ctx)
@@ -249,7 +269,15 @@ func (s *Service) create(
 		c.setSeason(one)
 	}
 	// The index first: it may name a board that is not there, but must not miss one.
-	if err := s.store.addToIndex(ctx, gameID, d.Board); err != nil {
+	if err := s.promiseAssets(ctx, gameID, &d); err != nil {
+		return Leaderboard{}, err
+	}
+	quotas := game.Settings.Quotas
+	err = s.store.list(ctx, gameID, d.Board, quotas.Boards, now)
+	if errors.Is(err, apierror.LimitReached) {
+		err = quotas.Reached(games.QuotaBoards)
+	}
+	if err != nil {
 		return Leaderboard{}, err
 	}
 	if err := s.store.define(ctx, gameID, d.Board, "", c); err != nil {
@@ -270,16 +298,29 @@ func (s *Service) create(
 	return s.viewOne(ctx, caller, b)
 }
 
-// Patch changes a board from its next season on. It is for staff. It returns invalid_request with
-// every faulty field, version_conflict, and forbidden as Create does.
+// Patch changes a board from its next season on, and with NowEffective the season that is open too.
+// It is for staff. Where the operator promised the prizes, only the operator may change what
+// decides who gets them. It returns invalid_request with every faulty field, version_conflict, and
+// forbidden as Create does.
 func (s *Service) Patch(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, p Patch,
 ) (Leaderboard, error) {
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {
 		return Leaderboard{}, err
 	}
+	if err := p.check(); err != nil {
+		return Leaderboard{}, err
+	}
 	b, err := s.change(ctx, gameID, key, func(b *board, now int64) (c boardChange, err error) {
 		version, old := b.newest()
+		current := b.currentAt(now)
+		patched := []*Definition{old}
+		if p.isNow() {
+			patched = append(patched, b.definitionOf(current))
+		}
+		if err := b.authorizePatch(caller, &p, patched...); err != nil {
+			return c, err
+		}
 		d := old.merge(p).withDefaults()
 		if err := d.check(); err != nil {
 			return c, err
@@ -288,12 +329,31 @@ func (s *Service) Patch(
 			if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
 				return c, err
 			}
+			if err := s.promiseAssets(ctx, gameID, &d); err != nil {
+				return c, err
+			}
 		}
-		b.definitions[version+1] = &d
+		if p.isNow() && current.isOpenAt(now) {
+			if current.definition != version { // the season keeps what else its definition has
+				version++
+				running := b.definitionOf(current).merge(p).withDefaults()
+				if err := running.check(); err != nil {
+					return c, err
+				}
+				b.definitions[version], current.definition = &running, version
+				if err := c.setDefinition(version, &running); err != nil {
+					return c, err
+				}
+			} else {
+				current.definition = version + 1
+			}
+			c.setSeason(*current)
+		}
+		b.definitions[version+1] = &d // the newest one has the greatest version
 		if err := c.setDefinition(version+1, &d); err != nil {
 			return c, err
 		}
-		return c, b.replan(&c, now, b.currentAt(now).number)
+		return c, b.replan(&c, now, current.number)
 	})
 	if err != nil {
 		return Leaderboard{}, err
@@ -315,7 +375,9 @@ func (b *board) replan(c *boardChange, nowMS, after int64) error {
 }
 
 // EndSeason ends the current season now; the next one begins and keeps the next boundary of the
-// schedule. It is for staff. It returns season_not_found, and season_closed for a season that is
+// schedule, or has the first one of a new schedule. A season that had its prizes is followed by
+// seasons without, until its scheduled end. It is for staff, and for the operator alone where the
+// operator promised the prizes. It returns season_not_found, and season_closed for a season that is
 // not open.
 func (s *Service) EndSeason(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64,
@@ -323,23 +385,37 @@ func (s *Service) EndSeason(
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {
 		return Season{}, err
 	}
+	return s.endSeason(ctx, caller, gameID, key, number)
+}
+
+// endSeason is EndSeason for a caller who is staff.
+func (s *Service) endSeason(
+	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64,
+) (Season, error) {
 	b, err := s.change(ctx, gameID, key, func(b *board, now int64) (c boardChange, err error) {
 		current := b.find(number)
-		switch {
-		case current == nil:
+		if current == nil {
 			return c, apierror.SeasonNotFound
-		case !current.isOpenAt(now):
-			return c, apierror.SeasonClosed
 		}
 		version, d := b.newest()
+		if err := b.authorizePromise(caller, "end the season", b.definitionOf(current), d); err != nil {
+			return c, err
+		}
+		if !current.isOpenAt(now) {
+			return c, apierror.SeasonClosed
+		}
 		next := season{
 			number: number + 1, opens: now, closes: current.closes, graceMS: d.GraceSeconds * 1000, definition: version,
 			buckets: b.bucketsOfNext,
 		}
-		if next.closes-now < minSeasonSeconds*1000 || version != current.definition {
-			if next.closes, err = d.closeAfter(max(now, next.closes)); err != nil {
-				return c, err
-			}
+		switch isNew := !d.Schedule.equals(b.definitionOf(current).Schedule); {
+		case isNew:
+			next.closes, err = d.closeAfter(now)
+		case next.closes-now < minSeasonSeconds*1000:
+			next.closes, err = d.closeAfter(max(now, next.closes))
+		}
+		if err != nil {
+			return c, err
 		}
 		current.closes = now
 		c.setSeason(*current)
@@ -376,12 +452,22 @@ func (b *board) replanAfter(c *boardChange, nowMS int64, current, next season) e
 }
 
 // Delete hides a board at once and for good; its keys are removed in the background. It is for
-// staff.
+// staff, and for the operator alone where the operator promised prizes that are not paid.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID int64, key string) error {
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {
 		return err
 	}
-	_, err := s.change(ctx, gameID, key, func(_ *board, now int64) (c boardChange, err error) {
+	_, err := s.change(ctx, gameID, key, func(b *board, now int64) (c boardChange, err error) {
+		_, newest := b.newest()
+		promises := []*Definition{newest}
+		for i := range b.seasons {
+			if one := &b.seasons[i]; one.owesPrizes() || one.isOpenAt(now) {
+				promises = append(promises, b.definitionOf(one))
+			}
+		}
+		if err := b.authorizePromise(caller, "delete it", promises...); err != nil {
+			return c, err
+		}
 		c.setDeleted(now)
 		return c, nil
 	})
@@ -407,6 +493,9 @@ func (s *Service) List(
 ) (page []Leaderboard, next string, err error) {
 	if err := s.authorizeRead(ctx, caller, gameID); err != nil {
 		return nil, "", err
+	}
+	if after != "" && !boardPattern.MatchString(after) {
+		return nil, "", apierror.InvalidRequest.WithField("cursor", "format", "is not a cursor that this list gave")
 	}
 	boardKeys, err := s.store.listKeys(ctx, gameID)
 	if err != nil {
@@ -459,7 +548,7 @@ func (s *Service) view(ctx context.Context, caller principal.Caller, boards []*b
 		if caller.Role == principal.Player {
 			v.Rules = nil // they would tell what a forged score must look like
 		} else if version, d := b.newest(); version != current.definition {
-			v.Next = d
+			v.Next, v.NextFrom = d, v.Season.ClosesAt
 		}
 		views[i] = v
 	}
@@ -544,8 +633,10 @@ func (s *Service) ListSeasons(
 }
 
 // SetHidden takes a player's entry out of the order of the current season, or of another one, or
-// puts it back. The player still sees an own rank. It is for staff. It returns entry_not_found and
-// season_not_found.
+// puts it back. The player still sees an own rank. It is for staff. Where the operator promised the
+// prizes it is for the operator alone once the season takes no score any more, and from the start
+// when players alone write: a server key could take away all entries but that of a friend. It
+// returns entry_not_found and season_not_found.
 func (s *Service) SetHidden(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, seasonNumber, userID int64, hidden bool,
 ) (Entry, error) {
@@ -560,7 +651,7 @@ func (s *Service) SetHidden(
 }
 
 // Remove removes a player's entry from the current season, or from another one, and returns what it
-// was. It is for staff. It returns entry_not_found and season_not_found.
+// was. It is for staff, as SetHidden is. It returns entry_not_found and season_not_found.
 func (s *Service) Remove(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, seasonNumber, userID int64,
 ) (Entry, error) {
@@ -581,7 +672,16 @@ func (s *Service) manageEntry(
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {
 		return ranking{}, err
 	}
-	return s.findRanking(ctx, gameID, key, Scope{Season: seasonNumber})
+	r, err := s.findRanking(ctx, gameID, key, Scope{Season: seasonNumber})
+	switch {
+	case err != nil || isOfTournament(key):
+		return r, err
+	case r.season.isOver(time.Now().UnixMilli()):
+		return r, r.board.authorizePromise(caller, "change the entries of a season that is over", r.definition)
+	case r.definition.isOfPlayersAlone():
+		return r, r.board.authorizePromise(caller, "change entries that players alone make", r.definition)
+	}
+	return r, nil
 }
 
 // DeletePlayer removes every entry of the calling player, also those of past seasons. A call that

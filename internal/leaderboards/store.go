@@ -23,22 +23,19 @@ import (
 // store reads and writes boards in Redis.
 type store struct{ db *redisdb.DB }
 
-var seasonPacked = redisdb.PackedLayout{
-	Name: "a season", Separator: '|', Names: []string{
-		"opens", "closes", "grace", "definition", "buckets", "sealed", "funded", "review", "outcome",
-	},
-}
+var seasonPacked = redisdb.PackedLayout{Name: "a season", Separator: '|', Layout: scripts.BoardSeason}
 
 // errChangedSinceRead means that the board has another version than the caller read.
 var errChangedSinceRead = errors.New("the board was changed since it was read")
 
-func encodeSeason(s season) string {
+func encodeSeason(storeLayout int, s season) string {
 	number, closes := redisdb.PackedInt, ""
 	if s.closes != 0 {
 		closes = strconv.FormatInt(s.closes, 10)
 	}
 	flag := map[bool]int64{true: 1}
-	return seasonPacked.Join(number("opens", s.opens), redisdb.PackedText("closes", closes), number("grace", s.graceMS),
+	return seasonPacked.Join(storeLayout,
+		number("opens", s.opens), redisdb.PackedText("closes", closes), number("grace", s.graceMS),
 		number("definition", s.definition), number("buckets", s.buckets), number("sealed", flag[s.isSealed]),
 		number("funded", flag[s.isFunded]), number("review", s.reviewMS), redisdb.PackedText("outcome", string(s.outcome)))
 }
@@ -141,17 +138,35 @@ func (s *store) listKeys(ctx context.Context, gameID int64) ([]string, error) {
 	return list, redisdb.WrapError("list the leaderboards", err)
 }
 
-func (s *store) addToIndex(ctx context.Context, gameID int64, key string) error {
-	return redisdb.WrapError("list a leaderboard", s.db.Client.SAdd(ctx, keys.Boards(gameID), key).Err())
+// list puts a board into the index of a game that may have a number of them, and lets the leader
+// look at it. It returns limit_reached.
+func (s *store) list(ctx context.Context, gameID int64, key string, most, nowMS int64) error {
+	var mostBoards any = most
+	if strings.HasPrefix(key, tournamentPrefix) {
+		mostBoards = ""
+	}
+	reply, err := s.db.RunScript(ctx, scripts.BoardList,
+		[]string{keys.Boards(gameID), keys.BoardsDue(gameID), keys.TournamentBoards(gameID)}, key, mostBoards, nowMS)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.BoardList)
 }
 
 // now returns the store's time in ms.
 func (s *store) now(ctx context.Context) (int64, error) {
-	now, err := s.db.Client.Time(ctx).Result()
-	return now.UnixMilli(), redisdb.WrapError("read the store's clock", err)
+	now, err := s.db.ReadClock(ctx)
+	return now.UnixMilli(), err
 }
 
-// boardChange collects the fields of a board that a change writes.
+// nowToEnd is now for what ends when its time is over. It returns redisdb.ErrSkewed.
+func (s *store) nowToEnd(ctx context.Context) (int64, error) {
+	now, err := s.db.ReadClockToEnd(ctx)
+	return now.UnixMilli(), err
+}
+
+// boardChange collects the fields of a board that a change writes. A value is a text, or a season
+// that define encodes.
 type boardChange struct{ fields []any }
 
 func (c *boardChange) set(field, value string) { c.fields = append(c.fields, field, value) }
@@ -165,7 +180,10 @@ func (c *boardChange) setDefinition(version int64, d *Definition) error {
 	return nil
 }
 
-func (c *boardChange) setSeason(s season)             { c.set(keys.BoardSeasonField(s.number), encodeSeason(s)) }
+func (c *boardChange) setSeason(s season) {
+	c.fields = append(c.fields, keys.BoardSeasonField(s.number), s)
+}
+
 func (c *boardChange) removeSeason(number int64)      { c.set(keys.BoardSeasonField(number), "") }
 func (c *boardChange) removeDefinition(version int64) { c.set(keys.BoardDefinitionField(version), "") }
 
@@ -177,6 +195,11 @@ func (c *boardChange) setDeleted(ms int64) { c.set(keys.BoardDeletedField, strco
 // errChangedSinceRead.
 func (s *store) define(ctx context.Context, gameID int64, key, versionRead string, c boardChange) error {
 	args := append([]any{idempotency.NewNonce(), versionRead}, c.fields...)
+	for i, value := range args {
+		if one, ok := value.(season); ok {
+			args[i] = encodeSeason(s.db.Layout(), one)
+		}
+	}
 	reply, err := s.db.RunScript(ctx, scripts.BoardDefine, []string{keys.Board(gameID, key)}, args...)
 	switch {
 	case err != nil:
@@ -304,10 +327,14 @@ func (s *store) submit(ctx context.Context, in submission) (submitted, error) {
 	if in.play != "" {
 		usesPlay = "1"
 	}
+	most, err := s.mostEntries(ctx, in, at)
+	if err != nil {
+		return submitted{}, err
+	}
 	reply, err := s.db.RunScript(ctx, scripts.BoardSubmit, names,
 		in.nonce, receipt.Fingerprint, ttl.Milliseconds(), in.userID, in.season.opens, orEmpty(in.to),
 		string(d.Order), string(d.Operator), in.score, subOrder, subOperator, sub, in.segments, in.details,
-		orEmpty(d.maxEntriesPerShard()), step, orEmpty(rules.MinIntervalSeconds*1000), orEmpty(rules.MaxSubmissions),
+		most, step, orEmpty(rules.MinIntervalSeconds*1000), orEmpty(rules.MaxSubmissions),
 		usesPlay, rules.MinPlaySeconds*1000, rules.longestPlay()*1000, in.season.number)
 	if err != nil {
 		return submitted{}, err
@@ -320,6 +347,34 @@ func (s *store) submit(ctx context.Context, in submission) (submitted, error) {
 		return r, v.Err()
 	}
 	return r, nil
+}
+
+// mostEntries returns how many entries the shard of a score may have, "" for any number: what
+// maxEntries leaves of those on the other shards now. So nobody is refused while there is room.
+// First scores that come to several shards in the same instant may go past maxEntries.
+func (s *store) mostEntries(ctx context.Context, in submission, at seasonShard) (string, error) {
+	d := in.board.definitionOf(in.season)
+	switch {
+	case d.MaxEntries == nil:
+		return "", nil
+	case d.Shards == 1:
+		return strconv.FormatInt(*d.MaxEntries, 10), nil
+	}
+	hasEntry, err := s.db.Client.HExists(ctx, at.entriesKey(in.userID), strconv.FormatInt(in.userID, 10)).Result()
+	if err != nil || hasEntry { // then nobody is added
+		return "", redisdb.WrapError("look for an entry", err)
+	}
+	counts, err := s.countByShard(ctx, in.board.ranking(in.season))
+	if err != nil {
+		return "", err
+	}
+	most := *d.MaxEntries
+	for n, count := range counts[0] {
+		if n != at.Number() {
+			most -= count
+		}
+	}
+	return strconv.FormatInt(max(most, 0), 10), nil
 }
 
 // orEmpty returns a number as text, "" for 0.
@@ -348,18 +403,51 @@ func rejectedBy(rule string) error {
 	return apierror.ScoreRejected.WithReason("the score breaks the rule %s", rule).WithMember("rule", rule)
 }
 
-// startPlay stores the start of a play and returns it.
+// maxOpenPlays bounds the open plays of a player on a board: a play is a key that stays for days.
+const maxOpenPlays = 20
+
+// playKeys returns the keys of a play and of the list of the player's plays.
+func (b *board) playKeys(userID int64, playID string) (at seasonShard, names []string) {
+	at = b.shardOf(&b.seasons[len(b.seasons)-1], userID)
+	return at, []string{keys.BoardPlay(at.BoardShard, playID), keys.BoardPlays(at.BoardShard, userID)}
+}
+
+// startPlay stores the start of a play and returns it (ms). The player's oldest play ends when
+// maxOpenPlays are open.
 func (s *store) startPlay(
 	ctx context.Context, b *board, userID int64, playID string, keep time.Duration,
 ) (int64, error) {
-	now, err := s.now(ctx)
-	if err != nil {
-		return 0, err
+	var listed []string // ids of the player's plays; not known yet
+	for range maxAttempts {
+		at, names := b.playKeys(userID, playID)
+		args := []any{playID, userID, keep.Milliseconds(), maxOpenPlays}
+		for _, one := range listed {
+			names, args = append(names, keys.BoardPlay(at.BoardShard, one)), append(args, one)
+		}
+		reply, err := s.db.RunScript(ctx, scripts.BoardPlayStart, names, args...)
+		switch {
+		case err != nil:
+			return 0, err
+		case reply.Status == scripts.Stale:
+			listed = reply.Values
+			continue
+		}
+		v := redisdb.NewValues("the start of a play", reply.Values)
+		start := v.NextInt()
+		return start, cmp.Or(reply.Err(scripts.BoardPlayStart), v.Err())
 	}
-	at := b.shardOf(&b.seasons[len(b.seasons)-1], userID)
-	text := strconv.FormatInt(userID, 10) + "|" + strconv.FormatInt(now, 10)
-	return now, redisdb.WrapError("start a play",
-		s.db.Client.Set(ctx, keys.BoardPlay(at.BoardShard, playID), text, keep).Err())
+	return 0, apierror.VersionConflict
+}
+
+// dropPlay ends a play as if it had not begun.
+func (s *store) dropPlay(ctx context.Context, b *board, userID int64, playID string) error {
+	_, names := b.playKeys(userID, playID)
+	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, names[0])
+		p.LRem(ctx, names[1], 1, playID)
+		return nil
+	})
+	return redisdb.WrapError("drop a play", err)
 }
 
 // playStart returns when a play began (ms), 0 when that is not known any more.

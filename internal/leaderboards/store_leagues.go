@@ -32,13 +32,14 @@ func (s *store) readCohort(
 	return v.NextText(), v.NextText(), v.Err()
 }
 
-// enterCohort gives a player a place in the open cohort of a tier, once, and returns the cohort.
+// enterCohort gives a player a place in an open cohort of a tier, once, and returns the cohort.
+// draw decides which of the free places.
 func (s *store) enterCohort(
-	ctx context.Context, b *board, one *season, userID int64, tier, size int,
+	ctx context.Context, b *board, one *season, userID int64, tier, size int, draw uint32,
 ) (string, error) {
 	at := b.shardOf(one, userID)
 	reply, err := s.db.RunScript(ctx, scripts.BoardEnter, []string{at.stateKey(), at.detailsKey(userID)},
-		userID, tier, size, at.shards, at.Number())
+		userID, tier, size, at.shards, at.Number(), draw)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +52,8 @@ func (s *store) enterCohort(
 
 // sealShard seals a season on the shard of a player, and reports whether it is.
 func (s *store) sealShard(ctx context.Context, b *board, one *season, userID int64) (bool, error) {
-	reply, err := s.db.RunScript(ctx, scripts.BoardSeal, []string{b.shardOf(one, userID).stateKey()}, one.sealsAt())
+	reply, err := s.db.RunScript(ctx, scripts.BoardSeal, []string{b.shardOf(one, userID).stateKey()},
+		one.sealsAt(), s.db.Clock.NowMS())
 	return reply.Status == scripts.OK, err
 }
 

@@ -40,11 +40,26 @@ func (r *ranking) rankKeys() []string {
 
 // countEntries returns how many entries each ranking has.
 func (s *store) countEntries(ctx context.Context, rankings ...ranking) ([]int64, error) {
-	counts := make([][]*redis.IntCmd, len(rankings))
+	counts, err := s.countByShard(ctx, rankings...)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]int64, len(rankings))
+	for i, ofShards := range counts {
+		for _, count := range ofShards {
+			sums[i] += count
+		}
+	}
+	return sums, nil
+}
+
+// countByShard returns how many entries each ranking has on each shard.
+func (s *store) countByShard(ctx context.Context, rankings ...ranking) ([][]int64, error) {
+	replies := make([][]*redis.IntCmd, len(rankings))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, r := range rankings {
 			for _, key := range r.rankKeys() {
-				counts[i] = append(counts[i], p.ZCard(ctx, key))
+				replies[i] = append(replies[i], p.ZCard(ctx, key))
 			}
 		}
 		return nil
@@ -52,13 +67,13 @@ func (s *store) countEntries(ctx context.Context, rankings ...ranking) ([]int64,
 	if err != nil {
 		return nil, redisdb.WrapError("count entries", err)
 	}
-	sums := make([]int64, len(rankings))
-	for i, ofShards := range counts {
-		for _, count := range ofShards {
-			sums[i] += count.Val()
+	counts := make([][]int64, len(rankings))
+	for i, ofShards := range replies {
+		for _, reply := range ofShards {
+			counts[i] = append(counts[i], reply.Val())
 		}
 	}
-	return sums, nil
+	return counts, nil
 }
 
 // countAhead returns for each bound, a member or what equal members start with, how many entries
@@ -152,22 +167,42 @@ func (s *store) holds(ctx context.Context, r ranking, places []standing) ([]bool
 	return held, nil
 }
 
+// usersByKey groups players by the hash that has something of each, in the order of the players.
+func usersByKey(userIDs []int64, keyOf func(id int64) string) (names []string, ids map[string][]int64) {
+	ids = map[string][]int64{}
+	for _, id := range userIDs {
+		name := keyOf(id)
+		if ids[name] == nil {
+			names = append(names, name)
+		}
+		ids[name] = append(ids[name], id)
+	}
+	return names, ids
+}
+
 // readRecordTexts returns the records of those players who have one, as they are stored.
 func (s *store) readRecordTexts(ctx context.Context, r ranking, userIDs []int64) (map[int64]string, error) {
-	replies := make([]*redis.StringCmd, len(userIDs))
+	names, ids := usersByKey(userIDs, func(id int64) string { return r.board.shardOf(r.season, id).entriesKey(id) })
+	replies := make([]*redis.SliceCmd, len(names))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range userIDs {
-			replies[i] = p.HGet(ctx, r.board.shardOf(r.season, id).entriesKey(id), strconv.FormatInt(id, 10))
+		for i, name := range names {
+			fields := make([]string, len(ids[name]))
+			for j, id := range ids[name] {
+				fields[j] = strconv.FormatInt(id, 10)
+			}
+			replies[i] = p.HMGet(ctx, name, fields...)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil {
 		return nil, redisdb.WrapError("read entries", err)
 	}
 	texts := map[int64]string{}
-	for i, reply := range replies {
-		if reply.Err() == nil {
-			texts[userIDs[i]] = reply.Val()
+	for i, name := range names {
+		for j, value := range replies[i].Val() {
+			if text, ok := value.(string); ok {
+				texts[ids[name][j]] = text
+			}
 		}
 	}
 	return texts, nil
@@ -199,36 +234,43 @@ type entryDetails struct {
 
 // readDetails returns the details of those records that have some, by user id.
 func (s *store) readDetails(ctx context.Context, r ranking, records map[int64]record) (map[int64]entryDetails, error) {
-	replies := map[int64]*redis.SliceCmd{}
+	var having []int64
 	for id, one := range records {
 		if one.hasDetails || one.hasSegments {
-			replies[id] = nil
+			having = append(having, id)
 		}
 	}
-	if len(replies) == 0 {
+	if len(having) == 0 {
 		return nil, nil
 	}
+	names, ids := usersByKey(having, func(id int64) string { return r.board.shardOf(r.season, id).detailsKey(id) })
+	replies := make([]*redis.SliceCmd, len(names))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for id := range replies {
-			replies[id] = p.HMGet(ctx, r.board.shardOf(r.season, id).detailsKey(id),
-				strconv.FormatInt(id, 10), keys.BoardUserSegmentsField(id))
+		for i, name := range names {
+			fields := make([]string, 0, 2*len(ids[name]))
+			for _, id := range ids[name] {
+				fields = append(fields, strconv.FormatInt(id, 10), keys.BoardUserSegmentsField(id))
+			}
+			replies[i] = p.HMGet(ctx, name, fields...)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, redisdb.WrapError("read the details of entries", err)
 	}
-	found := make(map[int64]entryDetails, len(replies))
-	for id, reply := range replies {
-		v := redisdb.NewValuesFromHMGet("the details of an entry", reply.Val())
-		text, more := v.NextText(), entryDetails{}
-		more.segments = v.NextText()
-		if text != "" {
-			if err := wire.Unmarshal([]byte(text), &more.details); err != nil {
-				return nil, err
+	found := make(map[int64]entryDetails, len(having))
+	for i, name := range names {
+		v := redisdb.NewValuesFromHMGet("the details of entries", replies[i].Val())
+		for _, id := range ids[name] {
+			text, more := v.NextText(), entryDetails{}
+			more.segments = v.NextText()
+			if text != "" {
+				if err := wire.Unmarshal([]byte(text), &more.details); err != nil {
+					return nil, err
+				}
 			}
+			found[id] = more
 		}
-		found[id] = more
 	}
 	return found, nil
 }

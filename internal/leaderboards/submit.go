@@ -88,6 +88,8 @@ type attempt struct {
 	segments string
 	caller   string // of the receipt
 	receipt  idempotency.Receipt
+
+	checkedBy int64 // version of the definition that check has compared it with; 0: none
 }
 
 // Submit adds a score: of the calling player where writers names players, of any player of the game
@@ -109,9 +111,13 @@ func (s *Service) Submit(
 	a := attempt{writer: WriterServer, userID: in.UserID, in: in, caller: caller.ActorID(), receipt: rc}
 	if caller.Role == principal.Player {
 		a.writer, a.userID = WriterPlayers, caller.UserID
+		if err := s.findPlay(ctx, b, &a); err != nil {
+			return SubmitResult{}, err
+		}
+	} else if in.PlayedAt != nil {
+		a.playedMS = max(in.PlayedAt.UnixMilli(), 1)
 	}
-	_, d := b.newest()
-	if err := a.check(d); err != nil {
+	if err := s.checkAttempt(ctx, b, &a); err != nil {
 		return SubmitResult{}, err
 	}
 	if caller.Role != principal.Player {
@@ -170,10 +176,60 @@ func isOfBatch(e *apierror.Error) bool {
 	}, e.Code)
 }
 
-// check returns invalid_request with every faulty field, and forbidden for a writer whom the board
-// does not name.
+// findPlay makes the start of the play that a score names the time at which the score was played. A
+// play that is not known has none.
+func (s *Service) findPlay(ctx context.Context, b *board, a *attempt) (err error) {
+	if playPattern.MatchString(a.in.PlayID) {
+		a.playedMS, err = s.store.playStart(ctx, b, a.userID, a.in.PlayID)
+	}
+	return err
+}
+
+// checkAttempt checks a score by the definition of the season that takes it by the clock of this
+// node: what the next seasons have does not count in this one.
+func (s *Service) checkAttempt(ctx context.Context, b *board, a *attempt) error {
+	b, one, err := s.likelySeason(ctx, b, a.playedMS)
+	if err != nil {
+		return err
+	}
+	return a.checkFor(b, one)
+}
+
+// likelySeason returns the season that takes a score that was played at a time (ms; 0: now) by the
+// clock of this node, and the current one where none does: then the store's clock decides.
+func (s *Service) likelySeason(ctx context.Context, b *board, playedMS int64) (*board, *season, error) {
+	now := time.Now().UnixMilli()
+	b, err := s.roll(ctx, b, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	one, _ := b.chooseSeason(playedMS, now)
+	if one == nil {
+		one = b.currentAt(now)
+	}
+	return b, one, nil
+}
+
+// checkFor is check by the definition of a season, unless that was the last one.
+func (a *attempt) checkFor(b *board, one *season) error {
+	if a.checkedBy == one.definition {
+		return nil
+	}
+	err := a.check(b.definitionOf(one))
+	if err == nil {
+		a.checkedBy = one.definition
+	}
+	return err
+}
+
+// check returns invalid_request with every faulty field, and forbidden for a writer whom the
+// definition does not name.
 func (a *attempt) check(d *Definition) error {
-	if !d.mayWrite(a.writer) {
+	switch {
+	case d.mayWrite(a.writer):
+	case a.writer == WriterRooms:
+		return apierror.Forbidden.WithReason("the leaderboard %q takes no scores of rooms", d.Board)
+	default:
 		return apierror.Forbidden.WithReason("the leaderboard does not take scores of this caller")
 	}
 	var errs apierror.FieldErrors
@@ -196,9 +252,6 @@ func (a *attempt) check(d *Definition) error {
 	if !isPlayer && a.userID < 1 {
 		errs.Add("userId", "required", "must be a player")
 	}
-	if a.in.PlayedAt != nil {
-		a.playedMS = max(a.in.PlayedAt.UnixMilli(), 1)
-	}
 	needsPlay := isPlayer && d.Rules != nil && d.Rules.Play
 	switch {
 	case needsPlay && a.in.PlayID == "":
@@ -208,7 +261,13 @@ func (a *attempt) check(d *Definition) error {
 	}
 	a.checkDetails(&errs)
 	a.checkSegments(&errs, d)
-	return errs.Err()
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	if needsPlay && !playPattern.MatchString(a.in.PlayID) {
+		return apierror.PlayNotFound
+	}
+	return nil
 }
 
 func checkScore(errs *apierror.FieldErrors, field string, score ScoreInput, decimals int) {
@@ -279,15 +338,10 @@ func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult
 // store's when the script did not take it.
 func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission, SubmitResult, error) {
 	fail := func(err error) (submission, SubmitResult, error) { return submission{}, SubmitResult{}, err }
-	if a.in.PlayID != "" {
-		if !playPattern.MatchString(a.in.PlayID) {
-			return fail(apierror.PlayNotFound)
-		}
-		start, err := s.store.playStart(ctx, b, a.userID, a.in.PlayID)
-		if err != nil {
+	if a.checkedBy == 0 {
+		if err := s.checkAttempt(ctx, b, &a); err != nil {
 			return fail(err)
 		}
-		a.playedMS = start
 	}
 	isHidden, err := s.judge(ctx, b, a)
 	if err != nil {
@@ -298,7 +352,7 @@ func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission
 	}
 	now, nonce := time.Now().UnixMilli(), idempotency.NewNonce()
 	for try := range maxAttempts {
-		call, err := s.prepare(ctx, b, a, now)
+		call, err := s.prepare(ctx, b, &a, now)
 		if err != nil {
 			return fail(err)
 		}
@@ -363,8 +417,9 @@ func (s *Service) markEntered(ctx context.Context, b *board, userID int64) error
 // key, or takes nothing.
 const neverOpen = 1
 
-// prepare chooses the season of a score at a time (ms) and checks the rules that need no entry.
-func (s *Service) prepare(ctx context.Context, b *board, a attempt, nowMS int64) (submission, error) {
+// prepare chooses the season of a score at a time (ms) and checks the rules that need no entry. The
+// definition of that season alone decides who may write and by which rules.
+func (s *Service) prepare(ctx context.Context, b *board, a *attempt, nowMS int64) (submission, error) {
 	b, err := s.roll(ctx, b, nowMS)
 	if err != nil {
 		return submission{}, err
@@ -382,6 +437,9 @@ func (s *Service) prepare(ctx context.Context, b *board, a attempt, nowMS int64)
 		} else {
 			one, to = b.currentAt(nowMS), neverOpen
 		}
+	}
+	if err := a.checkFor(b, one); err != nil {
+		return submission{}, err
 	}
 	d := b.definitionOf(one)
 	call := submission{
@@ -509,7 +567,7 @@ func (s *Service) startPlay(
 	if rules == nil || !rules.Play {
 		return Play{}, apierror.InvalidRequest.WithField("board", "range", "the leaderboard has no plays")
 	}
-	if err := s.admitNew(); err != nil {
+	if err := s.admitNew(b.gameID); err != nil {
 		return Play{}, err
 	}
 	longest := time.Duration(rules.longestPlay()) * time.Second

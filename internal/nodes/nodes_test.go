@@ -3,6 +3,11 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -27,6 +33,16 @@ func list(t *testing.T, s *Service) []Report {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// jsonNow returns the time as a report has it.
+func jsonNow(t *testing.T) string {
+	t.Helper()
+	text, err := wire.Marshal(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // newNode returns a node that reads what *reading is.
@@ -127,6 +143,27 @@ func TestANodeThatWasKilledIsForgotten(t *testing.T) {
 	}
 }
 
+// The clock of the machine on which an operator runs a command may be ahead.
+func TestNodesWhoseClocksAreBehindAreSeen(t *testing.T) {
+	db := redistest.Single(t)
+	at := time.Now().Add(-3 * shownFor)
+	for id, at := range map[string]time.Time{"a": at, "b": at.Add(time.Second), "killed": at.Add(-2 * shownFor)} {
+		n := newNode(db, id, &Reading{})
+		n.report.At = at
+		if err := n.store.write(t.Context(), n.report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := list(t, newNode(db, "c", &Reading{})); len(all) != 2 {
+		t.Errorf("a command sees %+v", all)
+	}
+	ids := db.Client.HKeys(t.Context(), keys.Nodes()).Val()
+	slices.Sort(ids)
+	if !slices.Equal(ids, []string{"a", "b"}) {
+		t.Errorf("the store has %v", ids)
+	}
+}
+
 func TestANodeThatStopsRemovesItsReport(t *testing.T) {
 	db := redistest.Single(t)
 	reading := make(chan struct{})
@@ -141,5 +178,67 @@ func TestANodeThatStopsRemovesItsReport(t *testing.T) {
 	}
 	if all := list(t, newNode(db, "b", &Reading{})); len(all) != 0 {
 		t.Errorf("%+v", all)
+	}
+}
+
+// peer is another node as its peers see it.
+func peer(t *testing.T, status int, body string) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/balancez" {
+			t.Errorf("%s was asked for", r.URL.Path)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// frozenPeer accepts connections and never replies.
+func frozenPeer(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+func TestANodeAsksOthersWithoutTheStore(t *testing.T) {
+	db := redistest.Single(t)
+	const own = "127.0.0.1:1"
+	serves := peer(t, http.StatusOK, `{"status":"balance"}`)
+	without, frozen := peer(t, http.StatusNotFound, `{}`), frozenPeer(t)
+	stranger := peer(t, http.StatusOK, "welcome to another service")
+	redirects := peer(t, http.StatusFound, `{"status":"balance"}`)
+	dead := "127.0.0.1:2"
+	for name, c := range map[string]struct {
+		others []string
+		want   bool
+	}{
+		"nobody":                                 {nil, false},
+		"one that has the store":                 {[]string{serves}, true},
+		"one that is without it":                 {[]string{without}, false},
+		"one that is dead, and one that is fine": {[]string{dead, serves}, true},
+		"one that is frozen, and one fine":       {[]string{frozen, without, serves}, true},
+		"none of several":                        {[]string{without, frozen, dead, stranger, redirects}, false},
+		"nodes that cannot be reached":           {[]string{"", own}, false},
+	} {
+		a := newNode(db, "a", &Reading{})
+		a.Advertise(own)
+		for i, address := range c.others {
+			other := newNode(db, fmt.Sprint(i), &Reading{})
+			other.Advertise(address)
+			other.write(t.Context(), false)
+		}
+		a.write(t.Context(), true)
+		if got := a.OtherServes(t.Context()); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if err := db.Client.Del(t.Context(), keys.Nodes()).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

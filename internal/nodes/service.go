@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -19,7 +20,7 @@ const (
 
 	keptSamples    = 60 // of Recent
 	maxMovedTokens = 8  // of Recent.Moved: those that moved last
-	pruneEvery     = 12 // reports
+	readEvery      = 6  // reports
 	writeTimeout   = 3 * time.Second
 )
 
@@ -45,7 +46,12 @@ type Reading struct {
 type Report struct {
 	ID         string    `json:"id"`
 	Host       string    `json:"host"`
+	Address    string    `json:"address"` // host:port for other nodes, "" if they cannot reach it
 	Version    string    `json:"version"`
+	Commit     string    `json:"commit"`
+	Oldest     int       `json:"oldestLayout"` // of the store that the node reads; 0 of v0.9.0, which reads 3 only
+	Newest     int       `json:"newestLayout"`
+	Layout     int       `json:"layout"` // that it writes
 	StartedAt  time.Time `json:"startedAt"`
 	At         time.Time `json:"at"`
 	Draining   bool      `json:"draining"`
@@ -84,6 +90,9 @@ type Service struct {
 	report  Report
 	last    Reading
 	moved   map[string][]int64 // minor units in each interval
+	peers   peers
+	others  atomic.Pointer[[]string] // addresses of other nodes
+	builds  atomic.Pointer[[]Build]
 }
 
 // Options are what a node says of itself. All but Read may be zero in a service that only reads.
@@ -91,17 +100,29 @@ type Options struct {
 	ID      string // random, unique
 	Host    string
 	Version string
+	Commit  string
 	Mode    string // of durability
 	Read    func() Reading
 }
 
 // New returns a service on a store.
 func New(db *redisdb.DB, o Options) *Service {
-	s := &Service{store: store{db}, options: o, moved: map[string][]int64{}}
-	s.report = Report{ID: o.ID, Host: o.Host, Version: o.Version, Mode: o.Mode, StartedAt: time.Now().UTC()}
+	s := &Service{store: store{db}, options: o, moved: map[string][]int64{}, peers: newPeers()}
+	s.report = Report{
+		ID: o.ID, Host: o.Host, Version: o.Version, Commit: o.Commit, Mode: o.Mode, StartedAt: time.Now().UTC(),
+		Oldest: redisdb.OldestLayout(), Newest: redisdb.NewestLayout(),
+	}
 	s.report.Recent.IntervalSeconds = int(Interval / time.Second)
 	return s
 }
+
+// Announce writes the first report. A node calls it before it reads the layout of the store for the
+// last time at its start: so either who raises the layout sees the node, or the node sees the new
+// layout. A store that is full takes no report, and the node starts there too.
+func (s *Service) Announce(ctx context.Context) { s.write(ctx, false) }
+
+// Withdraw removes the report of a node that does not start.
+func (s *Service) Withdraw(ctx context.Context) { _ = s.store.remove(ctx, s.options.ID) }
 
 // Run reports every Interval until ctx ends, and then removes the report. A report that cannot be
 // written is not missed: the next one has what it had.
@@ -111,7 +132,8 @@ func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
 	for number := 0; ; number++ {
-		s.write(ctx, number%pruneEvery == 0)
+		// The second round knows the nodes that started together with this one.
+		s.write(ctx, number%readEvery == 0 || number == 1)
 		select {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -124,14 +146,20 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Service) write(ctx context.Context, prune bool) {
+// write writes the report and, if read is set, reads those of the others, which removes old ones.
+func (s *Service) write(ctx context.Context, read bool) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s.report.At = time.Now().UTC()
-	if prune {
-		_, _ = s.store.list(ctx) // removes the old ones
-	}
+	s.report.At, s.report.Layout = time.Now().UTC(), s.store.db.Layout()
 	_ = s.store.write(ctx, s.report)
+	if !read {
+		return
+	}
+	if list, err := s.store.list(ctx); err == nil {
+		s.remember(list)
+		builds := countBuilds(list)
+		s.builds.Store(&builds)
+	}
 }
 
 // set sets what a node measures at an instant.

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/keys"
@@ -31,7 +32,9 @@ func (s store) remove(ctx context.Context, ids ...string) error {
 	return redisdb.WrapError("remove the report of a node", s.db.Client.HDel(ctx, keys.Nodes(), ids...).Err())
 }
 
-// list returns the reports of the last minute, and removes older ones.
+// list returns the reports of the last minute, and removes older ones. The minute ends with the
+// newest report: to a machine whose clock is ahead every node would look dead, and `parlor upgrade
+// finish` would find none in its way.
 func (s store) list(ctx context.Context) ([]Report, error) {
 	all, err := s.db.Client.HGetAll(ctx, keys.Nodes()).Result()
 	if err != nil {
@@ -39,14 +42,29 @@ func (s store) list(ctx context.Context) ([]Report, error) {
 	}
 	list := make([]Report, 0, len(all))
 	var old []string
+	var newest time.Time
 	for id, text := range all {
 		var r Report
-		if err := wire.Unmarshal([]byte(text), &r); err != nil || time.Since(r.At) > shownFor {
+		if err := wire.Unmarshal([]byte(text), &r); err != nil {
 			old = append(old, id)
 			continue
 		}
+		if r.At.After(newest) {
+			newest = r.At
+		}
 		list = append(list, r)
 	}
+	now := time.Now()
+	if newest.Before(now) {
+		now = newest
+	}
+	list = slices.DeleteFunc(list, func(r Report) bool {
+		isOld := now.Sub(r.At) > shownFor
+		if isOld {
+			old = append(old, r.ID)
+		}
+		return isOld
+	})
 	if len(old) > 0 {
 		_ = s.remove(ctx, old...) // the next reader tries again
 	}

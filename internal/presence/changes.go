@@ -3,6 +3,7 @@ package presence
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -65,14 +66,11 @@ func (s *Service) takeBatch() []pendingChange {
 				p.here = append(p.here, id)
 			}
 		}
-		// When no member is left, the script looks whether the lease has another player there.
-		p.allOthers = len(r.changed) == 0 && (r.repeat || len(p.gone) == len(r.members))
-		if p.allOthers && r.repeat {
-			r.repeat = false
-			for id, m := range r.members {
-				if m.isStored && !m.isGone && len(p.here) < maxUsers {
-					p.here = append(p.here, id)
-				}
+		if len(r.changed) == 0 {
+			// When no member is left, the script looks whether the lease has another player there.
+			p.allOthers = len(p.gone) == len(r.members)
+			if r.repeat {
+				s.repeatInto(&p, len(users))
 			}
 		}
 		if len(p.here)+len(p.gone) > 0 || p.allOthers {
@@ -83,6 +81,26 @@ func (s *Service) takeBatch() []pendingChange {
 		s.queue = nil
 	}
 	return batch
+}
+
+// repeatInto has the change of a room, which has some changed members already, store all others as
+// well. Members that one call cannot name must not count as gone: where changed members take their
+// place, the next call repeats. Service.mu must be held.
+func (s *Service) repeatInto(p *pendingChange, changed int) {
+	var stored []int64
+	for id, m := range p.room.members {
+		if m.isStored && !m.isGone && !slices.Contains(p.here, id) {
+			stored = append(stored, id)
+		}
+	}
+	place := maxUsers - len(p.here)
+	if len(stored) > place && changed > 0 {
+		s.enqueue(p.room)
+		return
+	}
+	p.room.repeat = false
+	p.allOthers = len(stored) <= place
+	p.here = append(p.here, stored[:min(place, len(stored))]...)
 }
 
 // storeBatch stores changes. It returns false when one of them has to be tried again.
@@ -179,7 +197,11 @@ func (s *Service) takeNewLease() {
 	s.isLeaseStored, s.notBefore = false, time.Now().Add(settleDelay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.options.Log.Warn("the lease of this node has ended; its players are announced again",
+	level := slog.LevelWarn // this node stood still, or was cut off alone
+	if s.renewFails {
+		level = slog.LevelDebug // the store was away, which has its own lines
+	}
+	s.options.Log.Log(context.Background(), level, "the lease of this node has ended; its players are announced again",
 		slog.Int("rooms", len(s.rooms)))
 	for _, r := range s.rooms {
 		for id, m := range r.members {

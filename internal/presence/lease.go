@@ -29,8 +29,8 @@ func (s *Service) renew(ctx context.Context) {
 		s.renewedSince = now
 	}
 	s.renewedAt, s.isLeaseStored = now, true
-	s.hasOthers.Store(r.lasting > 1)
-	if len(r.over) > 0 && now.Sub(s.renewedSince) >= s.options.Lease && s.sweepRunning.CompareAndSwap(false, true) {
+	maySweep := now.Sub(s.renewedSince) >= s.options.Lease && s.store.db.Clock.AllowsEnding()
+	if len(r.over) > 0 && maySweep && s.sweepRunning.CompareAndSwap(false, true) {
 		s.sweeps.Go(func() {
 			defer s.sweepRunning.Store(false)
 			s.sweep(ctx, r.over)

@@ -431,31 +431,6 @@ func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
 	r.wantTold("+0 +1 -0 -1 +0 +2 -0", "+0 +1 -0 -1 +2 +0 -0")
 }
 
-// A node that crashed counts until its lease is over. Without the store, the last renewal counts.
-func TestANodeKnowsWhetherOthersHadALeaseWhenItLastRenewedItsOwn(t *testing.T) {
-	store := redistest.StartFor(t)
-	proxy := redistest.StartProxy(t, store.Addr)
-	direct := openAt(t, store.URL())
-	o := presence.Options{Lease: shortLease}
-	n := startNodeOn(t, openAt(t, "redis://"+proxy.Addr), o)
-	redistest.Eventually(t, "the node has a lease", func() bool {
-		return direct.Client.ZCard(t.Context(), keys.PresenceLeases()).Val() == 1
-	})
-	if n.HasOthers() {
-		t.Error("a node that is alone has others")
-	}
-	other := startNodeOn(t, direct, o)
-	redistest.Eventually(t, "the node has another one", n.HasOthers)
-	proxy.Cut()
-	other.stop()
-	wait(2 * shortLease)
-	if !n.HasOthers() {
-		t.Error("a node without the store has read of no others")
-	}
-	proxy.Mend()
-	redistest.Eventually(t, "the node is alone", func() bool { return !n.HasOthers() })
-}
-
 // Nobody can renew a lease while the store does not answer, so none ends by that.
 func TestAnOutageOfTheStoreIsNotALossOfNodes(t *testing.T) {
 	store := redistest.StartFor(t)

@@ -52,8 +52,6 @@ type Service struct {
 	wakeup  chan struct{}
 	stored  atomic.Int64 // players in rooms that the store has as connected by this node
 
-	hasOthers atomic.Bool // when the lease was last renewed
-
 	mu        sync.Mutex
 	rooms     map[string]*room // by topic
 	queue     []*room          // have something to store
@@ -111,10 +109,6 @@ func New(db *redisdb.DB, o Options) *Service {
 
 // Connected returns how many players in rooms the node has, as the store knows them.
 func (s *Service) Connected() int { return int(s.stored.Load()) }
-
-// HasOthers reports whether the leases of other nodes lasted too, when this one could last renew
-// its own. The lease of a node that crashed or stopped lasts until it is over.
-func (s *Service) HasOthers() bool { return s.hasOthers.Load() }
 
 // Drain makes the node wait longer before it counts a socket as lost.
 func (s *Service) Drain() {

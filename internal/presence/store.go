@@ -63,7 +63,6 @@ type store struct {
 type renewal struct {
 	ended         bool     // the lease is over for good
 	shardsMissing bool     // the store has not all shards of the lease
-	lasting       int64    // leases that last, this one among them
 	over          []string // leases of other nodes that were not renewed in time
 }
 
@@ -77,7 +76,7 @@ func (st store) renew(ctx context.Context, lease string, lasts time.Duration, sh
 		return renewal{ended: true}, nil
 	}
 	v := redisdb.NewValues("the renewal of a lease", reply.Values)
-	r := renewal{shardsMissing: v.NextText() == "1", lasting: v.NextInt()}
+	r := renewal{shardsMissing: v.NextText() == "1"}
 	for v.Remaining() > 0 {
 		r.over = append(r.over, v.NextText())
 	}
@@ -158,7 +157,8 @@ func (st store) runAsLeader(ctx context.Context, lasts time.Duration, work func(
 
 // claim ends a lease that is over. It returns false when the lease was renewed after all.
 func (st store) claim(ctx context.Context, lease string) (bool, error) {
-	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()}, lease)
+	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()}, lease,
+		st.db.Clock.NowMS())
 	return reply.Status == scripts.OK, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -360,6 +361,31 @@ func TestAPlayerWithTwoLinesGetsBoth(t *testing.T) {
 	})
 }
 
+// The prizes of a leaderboard count in a player's limits while they are paid as they do when they
+// are counted later.
+func TestPrizesOfALeaderboardCountAsPayouts(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	lost := func(userID int64) string {
+		t.Helper()
+		loss := wallet.AmountInput("3")
+		caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: f.gameID}
+		limits, err := f.wallets.SetLimits(t.Context(), caller,
+			wallet.LimitsInput{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *limits.LostUnits
+	}
+	lost(7)
+	f.mustFund(500, Mint)
+	f.mustPlan(Line{UserID: 7, Place: 1, Units: 200}, Line{UserID: 8, Place: 1, Units: 200},
+		Line{UserID: 7, Place: 2, Units: 50}, Line{UserID: 8, Place: 2, Units: 50})
+	f.mustPay()
+	if counted, ofHistory := lost(7), lost(8); counted != "-250" || ofHistory != "-250" {
+		t.Errorf("%s units are counted as lost, and %s of the history; want -250", counted, ofHistory)
+	}
+}
+
 func TestLongPlansArePaidInSteps(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
@@ -481,4 +507,53 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})
+}
+
+// A source is forgotten once nothing of it is owed. Whoever asks earlier changes nothing.
+func TestPrizesThatAreOwedAreNotForgotten(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	forget := func(all bool) (plans int64, life time.Duration) {
+		t.Helper()
+		call := f.ForgetPlan
+		if all {
+			call = f.Forget
+		}
+		if err := call(t.Context(), f.gameID, source); err != nil {
+			t.Fatal(err)
+		}
+		return f.db.Client.Exists(t.Context(), keys.PrizePlan(f.gameID, source)).Val(),
+			f.db.Client.PTTL(t.Context(), keys.Prize(f.gameID, source)).Val()
+	}
+	const forever = -1
+	f.mustFund(900, Mint)
+	if _, life := forget(true); life != forever {
+		t.Errorf("prizes that are funded expire in %v", life)
+	}
+	f.mustPlan(Line{UserID: 7, Place: 1, Units: 500})
+	for _, all := range []bool{false, true} {
+		if plans, life := forget(all); plans != 1 || life != forever {
+			t.Errorf("of prizes that are planned there are %d plans, and they expire in %v", plans, life)
+		}
+	}
+	f.mustPay()
+	if got := f.spendable(7); got != 500 {
+		t.Errorf("the winner has %d", got)
+	}
+	if plans, life := forget(false); plans != 0 || life != forever {
+		t.Errorf("without the plan there are %d plans, and the prizes expire in %v", plans, life)
+	}
+	// A leader that was replaced may still be at work, and must find that they are paid.
+	if _, life := forget(true); life <= 10*time.Second || life > time.Minute {
+		t.Errorf("prizes that are paid expire in %v", life)
+	}
+
+	f = newFixture(t, f.db)
+	f.mustFund(900, Mint)
+	f.mustPlan(Line{UserID: 7, Place: 1, Units: 500})
+	if err := f.Void(t.Context(), f.gameID, source, "a test"); err != nil {
+		t.Fatal(err)
+	}
+	if plans, life := forget(true); plans != 0 || life <= 0 {
+		t.Errorf("of prizes that are voided there are %d plans, and they expire in %v", plans, life)
+	}
 }

@@ -49,8 +49,8 @@ func checkSource(source string) error {
 	return nil
 }
 
-// isServer reports whether an actor, as principal.Caller.ActorID names it, is the server of a game.
-func isServer(actor string) bool { return strings.HasPrefix(actor, "g") }
+// IsServer reports whether an actor, as principal.Caller.ActorID names it, is the server of a game.
+func IsServer(actor string) bool { return strings.HasPrefix(actor, "g") }
 
 // Token returns a token by its code, for amounts of prizes in it. It returns token_not_found.
 func (s *Service) Token(ctx context.Context, gameID int64, code string) (wallet.Token, error) {
@@ -60,7 +60,7 @@ func (s *Service) Token(ctx context.Context, gameID int64, code string) (wallet.
 // CheckFunds returns forbidden when the actor may not promise prizes of a token from these funds:
 // the house is the operator's, and a server mints what the operator has given its game.
 func (s *Service) CheckFunds(gameID int64, token wallet.Token, from Funds, actor string) error {
-	if !isServer(actor) {
+	if !IsServer(actor) {
 		return nil
 	}
 	if from == House {
@@ -71,6 +71,12 @@ func (s *Service) CheckFunds(gameID int64, token wallet.Token, from Funds, actor
 			WithMember("tokenId", token.Code)
 	}
 	return nil
+}
+
+// PromiseAsset notes that an asset is a prize, so that it is never removed. It returns
+// asset_not_found.
+func (s *Service) PromiseAsset(ctx context.Context, gameID, assetID int64) error {
+	return s.store.promiseAsset(ctx, gameID, assetID)
 }
 
 // CheckAsset returns asset_not_found for an asset that the game does not have, and invalid_request
@@ -93,6 +99,24 @@ func (s *Service) CheckAsset(ctx context.Context, gameID, assetID int64) error {
 func (s *Service) Fund(
 	ctx context.Context, gameID int64, source string, token wallet.Token, units wallet.Units, from Funds, actor string,
 ) (isFunded bool, err error) {
+	return s.FundSeason(ctx, gameID, source, token, units, from, actor, Budget{})
+}
+
+// Budget is what a leaderboard has promised for its scheduled times: the prizes of one season until
+// the scheduled end of the season. The zero Budget bounds nothing.
+type Budget struct {
+	Board   string // of the game
+	AtMS    int64  // ms at which the season is funded, by the store's clock
+	UntilMS int64  // ms of the scheduled end of the season; 0: it has none, and spends no budget
+}
+
+// FundSeason is Fund for a season of a leaderboard, which is charged to the budget. It reports
+// false also when the budget is spent: a season before this one was funded and ended before its
+// time.
+func (s *Service) FundSeason(
+	ctx context.Context, gameID int64, source string, token wallet.Token, units wallet.Units, from Funds, actor string,
+	budget Budget,
+) (isFunded bool, err error) {
 	if err := checkSource(source); err != nil {
 		return false, err
 	}
@@ -107,9 +131,10 @@ func (s *Service) Fund(
 	}
 	defer s.wallets.MintChanged(gameID, token.Code)
 	call := fundCall{
-		gameID: gameID, source: source, token: token, units: units, from: from, nonce: idempotency.NewNonce(),
+		gameID: gameID, source: source, token: token, units: units, from: from, budget: budget,
+		nonce: idempotency.NewNonce(),
 	}
-	if from == Mint && isServer(actor) {
+	if from == Mint && IsServer(actor) {
 		limit, _ := token.DayLimit(gameID)
 		call.dayLimit = &limit
 	}
@@ -205,6 +230,11 @@ func (s *Service) Read(ctx context.Context, gameID int64, source string) (Prize,
 // the ledger.
 func (s *Service) ForgetPlan(ctx context.Context, gameID int64, source string) error {
 	return s.store.forgetPlan(ctx, gameID, source)
+}
+
+// ForgetBudget forgets what a leaderboard that is gone has promised.
+func (s *Service) ForgetBudget(ctx context.Context, gameID int64, board string) error {
+	return s.store.forgetBudget(ctx, gameID, board)
 }
 
 // Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader

@@ -60,6 +60,7 @@ type fundCall struct {
 	from   Funds
 	// dayLimit is what the server keys of the game may mint in a day; nil unless one of them mints.
 	dayLimit *wallet.Units
+	budget   Budget
 	nonce    string
 }
 
@@ -71,9 +72,15 @@ const maxEntriesParsed = 200
 func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	names := []string{
 		keys.Prize(c.gameID, c.source), keys.Totals(c.gameID), keys.Ledger(c.gameID), keys.LedgerBase(c.gameID),
+		keys.PrizeBudgets(c.gameID),
+	}
+	until := ""
+	if c.budget.UntilMS != 0 {
+		until = strconv.FormatInt(c.budget.UntilMS, 10)
 	}
 	args := []any{
 		c.nonce, c.source, c.token.Code, c.token.Decimals, c.units.String(), string(c.from), maxEntriesParsed,
+		c.budget.Board, c.budget.AtMS, until,
 	}
 	if c.dayLimit != nil {
 		names, args = append(names, keys.ServerMints(c.gameID)), append(args, c.dayLimit.String())
@@ -84,9 +91,11 @@ func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	}
 	switch reply.Status {
 	case scripts.OK:
-		v := redisdb.NewValues("funded prizes", reply.Values)
-		return v.NextText() == "1", v.Err()
+		return len(reply.Values) == 0 || reply.Values[0] == "1", nil
 	case scripts.Stale:
+		if len(reply.Values) > 0 { // the budget is spent
+			return false, nil
+		}
 		return false, errStale
 	case apierror.InsufficientFunds.Code:
 		return false, nil
@@ -199,8 +208,14 @@ func (s store) void(ctx context.Context, gameID int64, source, reason string) (t
 	case reply.Status != scripts.OK:
 		return "", reply.Err(scripts.PrizeVoid)
 	}
-	v := redisdb.NewValues("voided prizes", reply.Values)
-	return v.NextText(), v.Err()
+	p, err := s.read(ctx, gameID, source)
+	return p.TokenCode, err
+}
+
+// forgetBudget removes the budget of a leaderboard.
+func (s store) forgetBudget(ctx context.Context, gameID int64, board string) error {
+	return redisdb.WrapError("forget the budget of prizes",
+		s.db.Client.HDel(ctx, keys.PrizeBudgets(gameID), board).Err())
 }
 
 // forgetPlan removes the plan of a source that is over.
@@ -227,7 +242,17 @@ func (s store) forget(ctx context.Context, gameID int64, source string) error {
 	return redisdb.WrapError("forget prizes", s.db.Client.Expire(ctx, keys.Prize(gameID, source), stateLife).Err())
 }
 
-var assetPacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Names: scripts.AssetLive.Names}
+// promiseAsset notes that an asset is a prize, so that it is never removed. It returns
+// asset_not_found.
+func (s store) promiseAsset(ctx context.Context, gameID, assetID int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.AssetPromise, []string{keys.Asset(gameID, assetID)})
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.AssetPromise)
+}
+
+var assetPacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Layout: scripts.AssetLive}
 
 // assetHasStock reports whether an asset has a stock. It returns asset_not_found.
 func (s store) assetHasStock(ctx context.Context, gameID, assetID int64) (bool, error) {

@@ -422,7 +422,7 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s, ctx := newService(t, db, ""), t.Context()
 		id := slotID{ann, chess, "main"}
-		next := s.signer.sign(id, record{
+		next := s.signer.Load().sign(id, record{
 			version: 1, messageDigest: messageDigest("", "save", 0, nil), savedAtMS: 1000, sizeBytes: 2, gainBucketsJSON: "{}",
 			state: wire.RawJSON(`{}`),
 		})
@@ -444,7 +444,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		s, ctx := newService(t, db, ""), t.Context()
 		s.mustSave(t, "main", `{"n":1}`, 0)
 		id := slotID{ann, chess, "main"}
-		next := s.signer.sign(id, record{
+		next := s.signer.Load().sign(id, record{
 			version: 2, messageDigest: "m", gainBucketsJSON: "{}",
 			state: wire.RawJSON(`{"n":0}`),
 		})
@@ -485,6 +485,7 @@ func TestLimitsOfASave(t *testing.T) {
 		{"twice", "e", `{"a":1,"a":2}`, 0, apierror.InvalidRequest, "state duplicate"},
 		{"twice, in disguise", "e", `{"x":{"a":1,"\u0061":2}}`, 0, apierror.InvalidRequest, "state duplicate"},
 		{"not UTF-8", "e", "{\"a\":\"\xff\"}", 0, apierror.InvalidRequest, "state syntax"},
+		{"infinite", "e", `{"a":1e999}`, 0, apierror.InvalidRequest, "state range"},
 		{"half a pair", "e", `{"a":"\ud800"}`, 0, apierror.InvalidRequest, "state syntax"},
 		{"long name", strings.Repeat("n", 64), `{}`, 0, nil, ""},
 		{"too long name", strings.Repeat("n", 65), `{}`, 0, apierror.InvalidRequest, "slot format"},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -24,9 +25,9 @@ type Service struct {
 	store        store
 	games        Games
 	users        Users
-	signer       signer
+	signer       atomic.Pointer[signer]
 	log          *slog.Logger
-	admitNew     func() error
+	admitNew     func(gameID int64) error
 	parsedByGame *cache.Cache[int64, parsedRules] // by game id
 	lastingUsers *cache.Cache[int64, bool]        // ids of users who are known to be no guests
 }
@@ -49,8 +50,8 @@ type Options struct {
 	// SigningKeys sign and verify what is stored: the first signs, all verify. A key may be removed
 	// once no save that it signed has to be read; each save and restore signs with the first.
 	SigningKeys [][]byte
-	AdmitNew    func() error // is called before each write, which fails with its error; nil admits all
-	Log         *slog.Logger // gets violations of rules in shadow mode, and altered saves; nil discards them
+	AdmitNew    func(gameID int64) error // is called before each write, which fails with its error; nil admits all
+	Log         *slog.Logger             // gets violations of rules in shadow mode, and altered saves; nil discards them
 }
 
 const (
@@ -71,13 +72,28 @@ func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) 
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.AdmitNew == nil {
-		o.AdmitNew = func() error { return nil }
+		o.AdmitNew = func(int64) error { return nil }
 	}
-	return &Service{
-		store: store{db}, games: games, users: users, signer: keys, log: o.Log, admitNew: o.AdmitNew,
+	s := &Service{
+		store: store{db}, games: games, users: users, log: o.Log, admitNew: o.AdmitNew,
 		parsedByGame: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
 		lastingUsers: cache.New[int64, bool]("progress_lasting_users", maxCachedUsers, 0),
-	}, nil
+	}
+	s.signer.Store(&keys)
+	return s, nil
+}
+
+// SetSigningKeys replaces the keys, as in Options. It returns an error without one, and then
+// changes nothing.
+func (s *Service) SetSigningKeys(signingKeys [][]byte) error {
+	keys, err := newSigner(signingKeys)
+	if err == nil && len(keys) == 0 {
+		err = errors.New("saves need a signing key")
+	}
+	if err == nil {
+		s.signer.Store(&keys)
+	}
+	return err
 }
 
 // ownSlot returns the slot of a player. It returns forbidden for other callers, invalid_request for
@@ -206,7 +222,7 @@ func (s *Service) previousState(ctx context.Context, id slotID, rules Rules, new
 	switch {
 	case newest.version == 0 || !rules.needPrevious():
 		return nil, nil
-	case s.signer.verify(id, newest):
+	case s.signer.Load().verify(id, newest):
 		return newest.state, nil
 	}
 	valid, err := s.logTamperedListValid(ctx, id, newest.version)
@@ -255,7 +271,7 @@ type progressEvent struct {
 
 // write signs and stores a version. It returns payload_too_large, and what store.write returns.
 func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restoredFrom int64) (SaveInfo, error) {
-	if err := s.admitNew(); err != nil {
+	if err := s.admitNew(id.gameID); err != nil {
 		return SaveInfo{}, err
 	}
 	w.next.sizeBytes = len(w.next.state)
@@ -265,7 +281,7 @@ func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restored
 	if w.next.gainBucketsJSON == "" {
 		w.next.gainBucketsJSON = gainBuckets{}.String()
 	}
-	w.next = s.signer.sign(id, w.next)
+	w.next = s.signer.Load().sign(id, w.next)
 	event, err := wire.Marshal(progressEvent{
 		Game: id.gameID, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), SizeBytes: w.next.sizeBytes,
 		Restored: restoredFrom,
@@ -341,7 +357,7 @@ func (s *Service) load(ctx context.Context, id slotID) (LoadedSave, error) {
 	if read.newest.version == 0 {
 		return LoadedSave{}, apierror.SlotNotFound
 	}
-	if !s.signer.verify(id, read.newest) {
+	if !s.signer.Load().verify(id, read.newest) {
 		return LoadedSave{}, s.logTampered(ctx, id, read.newest.version)
 	}
 	return read.newest.loaded(id.name), nil
@@ -438,7 +454,7 @@ func (s *Service) logTamperedListValid(ctx context.Context, id slotID, version i
 		slog.Int64("version", version),
 	)
 	records, err := s.store.historyWithStates(ctx, id)
-	records = slices.DeleteFunc(records, func(r record) bool { return !s.signer.verify(id, r) })
+	records = slices.DeleteFunc(records, func(r record) bool { return !s.signer.Load().verify(id, r) })
 	return revisionsOf(records), err
 }
 
@@ -500,11 +516,11 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 		return newest.saved(id.name), nil
 	case old.version == 0:
 		return SaveInfo{}, apierror.SaveVersionNotFound.WithReason("the slot keeps no version %d", in.Version)
-	case !s.signer.verify(id, old):
+	case !s.signer.Load().verify(id, old):
 		return SaveInfo{}, s.logTampered(ctx, id, old.version)
 	}
 	current := newest
-	if !s.signer.verify(id, newest) {
+	if !s.signer.Load().verify(id, newest) {
 		current = old
 	}
 	state, rates, violations := rules.check(current.state, old.state, parseGainBuckets(current.gainBucketsJSON),

@@ -46,6 +46,8 @@ func (in SaveInput) normalized() (SaveInput, error) {
 		invalid.Add("state", "type", "must be an object")
 	case jsonDepth(state) > MaxStateDepth:
 		invalid.Add("state", "depth", "may not be deeper than "+strconv.Itoa(MaxStateDepth)+" levels")
+	case wire.HasInfinity(state):
+		invalid.Add("state", "range", "has a number that is too large for a double")
 	}
 	in.State = state
 	return in, invalid.Err()

@@ -6,5 +6,6 @@
 //     is still forming or being promoted is tried again.
 //   - A master counts as lost after two probes in a row that failed, and as back after two that
 //     succeeded, so that one slow reply changes nothing.
-//   - A node is ready while one master at least takes writes.
+//   - A node is ready while one master at least takes writes, also while the clocks differ: what is
+//     held back then is in package storeclock.
 package readiness

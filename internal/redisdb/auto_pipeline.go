@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/parlor-games/parlor/internal/storecost"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -95,6 +96,7 @@ func (p AutoPipeline) queueScript(
 	ctx context.Context, name, script string, keys []string, args []any,
 ) Pending[any] {
 	command := newScriptCommand(ctx, name, script, keys, args)
+	storecost.Of(ctx).Add(storecost.ScriptCommands, 0)
 	return Pending[any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
@@ -116,6 +118,7 @@ func (p AutoPipeline) queueScriptThenHGetAll(
 	ctx context.Context, run *redis.Cmd, hash string,
 ) (Pending[any], Pending[[]string]) {
 	read := newHGetAll(ctx, hash)
+	storecost.Of(ctx).Add(storecost.ScriptCommands+1, 0)
 	sent := p.queue.SubmitTwo(ctx, run, read)
 	return Pending[any]{ctx, run, sent}, Pending[[]string]{ctx, read, sent}
 }
@@ -137,12 +140,14 @@ func newScriptCommand(ctx context.Context, name, script string, keys []string, a
 // HGetAll queues the reading of a whole hash; the result is a Hash.
 func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[[]string] {
 	command := newHGetAll(ctx, key)
+	storecost.Of(ctx).Add(1, 0)
 	return Pending[[]string]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // HGet queues the reading of one field of a hash.
 func (p AutoPipeline) HGet(ctx context.Context, key, field string) Pending[string] {
 	command := redis.NewStringCmd(ctx, "hget", key, field)
+	storecost.Of(ctx).Add(1, 0)
 	return Pending[string]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
@@ -154,6 +159,7 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 		line = append(line, field)
 	}
 	command := redis.NewSliceCmd(ctx, line...)
+	storecost.Of(ctx).Add(1, 0)
 	return Pending[[]any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
@@ -199,5 +205,9 @@ func (p Pending[T]) Result() (T, error) {
 			return none, ended // the reply may be on its way: nothing of the command may be read
 		}
 	}
-	return p.command.Result()
+	value, err := p.command.Result()
+	if u := storecost.Of(p.ctx); u != nil {
+		u.Add(0, bytesOf(value))
+	}
+	return value, err
 }

@@ -87,7 +87,7 @@ func isLostOrRedirected(err error) bool {
 		return network.Op == "dial" || !network.Timeout()
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, redis.ErrClosed) ||
-		slices.Contains(redirections, outageCode(err))
+		slices.Contains(redirections, serverErrorWord(err))
 }
 
 // firstKey returns the first key of a command, "" for none. A wrong one costs a redirection.

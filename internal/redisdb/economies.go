@@ -1,8 +1,8 @@
 package redisdb
 
 import (
-	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/scripts"
@@ -12,7 +12,7 @@ import (
 type economyHooks struct {
 	gate         atomic.Pointer[func() error]
 	observer     atomic.Pointer[func(gameID int64)]
-	acknowledged atomic.Pointer[func(gameID int64, nonce string)]
+	acknowledged atomic.Pointer[func(gameID int64, nonce string, began time.Time)]
 }
 
 // GateMoney makes every script that changes something in an economy return the error of allow while
@@ -25,42 +25,55 @@ func (db *DB) GateMoney(allow func() error) { db.economies.gate.Store(&allow) }
 func (db *DB) ObserveMoney(observe func(gameID int64)) { db.economies.observer.Store(&observe) }
 
 // ObserveEntries calls observe with the game and the nonce of every ledger entry that a reply has
-// acknowledged, of the scripts in entryScripts. observe must not block.
-func (db *DB) ObserveEntries(observe func(gameID int64, nonce string)) {
+// acknowledged, and with a time before the call was sent. observe must not block.
+func (db *DB) ObserveEntries(observe func(gameID int64, nonce string, began time.Time)) {
 	db.economies.acknowledged.Store(&observe)
 }
 
-// entryScripts append an entry with their nonce to the ledger whenever they succeed, unless they
-// returned before or moved nothing. A reply with values says so for those in mayHaveMovedNothing.
-var (
-	entryScripts = []*scripts.Script{
-		scripts.RoomCreate, scripts.RoomJoin, scripts.RoomLeave, scripts.RoomCancel, scripts.RoomFinish,
-		scripts.AssetPurchase, scripts.WalletCredit, scripts.WalletDebit,
+// began returns the time for acknowledge, the zero time when nobody needs it.
+func (h *economyHooks) began(s *scripts.Script) time.Time {
+	if !postsEntries(s) || h.acknowledged.Load() == nil {
+		return time.Time{}
 	}
-	mayHaveMovedNothing = []*scripts.Script{scripts.RoomJoin, scripts.RoomLeave, scripts.RoomFinish}
-)
+	return time.Now()
+}
 
-// acknowledge tells the observer of a reply. The nonce is the second argument of each of the
-// scripts.
-func (h *economyHooks) acknowledge(s *scripts.Script, names []string, args []any, reply Reply) {
-	observe := h.acknowledged.Load()
-	if observe == nil || reply.Status != scripts.OK || !slices.Contains(entryScripts, s) ||
-		len(reply.Values) > 0 && slices.Contains(mayHaveMovedNothing, s) {
+func postsEntries(s *scripts.Script) bool {
+	return s.Ledger.When == scripts.LedgerAlways || s.Ledger.When == scripts.LedgerIf
+}
+
+// acknowledge tells the observer of a reply. The header of the script says which replies have an
+// entry with the nonce of the call in the ledger. What a leader does in the background is counted
+// too: it goes on from the reply, and players have got the event.
+func (h *economyHooks) acknowledge(s *scripts.Script, began time.Time, names []string, args []any, reply Reply) {
+	if began.IsZero() || !hasEntry(s, args, reply) {
 		return
 	}
 	gameID, isEconomy := keys.ParseEconomy(names[0])
-	if nonce, ok := args[1].(string); ok && isEconomy {
-		(*observe)(gameID, nonce)
+	if nonce, ok := args[s.NonceArg].(string); ok && isEconomy {
+		(*h.acknowledged.Load())(gameID, nonce, began)
 	}
 }
 
-// admit returns the error with which a script may not run.
+// hasEntry reports whether a reply says that the ledger has an entry with the nonce of the call.
+func hasEntry(s *scripts.Script, args []any, reply Reply) bool {
+	switch {
+	case s.Ledger.When == scripts.LedgerIf:
+		return reply.Status == scripts.OK && len(reply.Values) == 0
+	case reply.Status == scripts.Replay: // of a call whose reply was lost and that go-redis sent again
+		return len(reply.Values) > 1 && reply.Values[0] == scripts.OK && reply.Values[1] == args[s.NonceArg]
+	default:
+		return reply.Status == scripts.OK
+	}
+}
+
+// admit returns the error with which a script may not change money.
 func (h *economyHooks) admit(s *scripts.Script, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	gameID, ok := keys.ParseEconomy(names[0])
-	if !ok || slices.Contains(s.Flags, scripts.NoWrites) {
+	if !ok || !s.Writes() {
 		return nil
 	}
 	if gate := h.gate.Load(); gate != nil {

@@ -31,7 +31,7 @@ func openEmbedded() (*DB, error) {
 			MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 			MaintNotificationsConfig: noNotices(),
 		})
-	}, KindEmbedded)
+	}, KindEmbedded, "", newAccess(access{}))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestAFullStoreRefusesAsAWholeWhatNeedsMemoryAndLetsTheRestGoOn(t *testing.T
 	redistest.Fill(t, db)
 	save := func() (redisdb.Reply, error) {
 		return db.RunScript(t.Context(), scripts.SaveWrite, []string{"{u:1}:a", "{u:1}:b", "{u:1}:c", "{u:1}:d"},
-			"PUBLISH", "nonce", 0, 0, 1, "m", "m 1", "state", "slot", "line", 9, 5, "{}")
+			"PUBLISH", "nonce", 0, 0, 1, "m", "m 1", "state", "slot", "line", 9, 5, "{}", 1_000, 0)
 	}
 	if _, err := save(); !errors.Is(err, apierror.StoreFull) || errors.Is(err, apierror.StoreUnavailable) {
 		t.Errorf("a save returns %v, want store_full", err)

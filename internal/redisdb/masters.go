@@ -72,7 +72,8 @@ func newMaster(client *redis.Client, slots string) Master {
 		if err != nil {
 			return nil, WrapError("connect to "+o.Addr, err)
 		}
-		if err := signIn(conn, o.Username, o.Password); err != nil {
+		user, password := credentialsFor(o)
+		if err := signIn(conn, user, password); err != nil {
 			_ = conn.Close()
 			return nil, WrapError("sign in at "+o.Addr, err)
 		}

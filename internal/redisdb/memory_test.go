@@ -3,6 +3,7 @@ package redisdb_test
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,9 +20,9 @@ func TestNothingNewIsAdmittedAboveTheWatermark(t *testing.T) {
 		read := func() error {
 			t.Helper()
 			watch.Update(prober.Probe(t.Context()))
-			return watch.AdmitNew()
+			return watch.AdmitNew(1)
 		}
-		if err := watch.AdmitNew(); err != nil {
+		if err := watch.AdmitNew(1); err != nil {
 			t.Errorf("before the first read: %v", err)
 		}
 		if err := read(); err != nil {
@@ -46,7 +47,40 @@ func TestAServerThatIsLostDoesNotEmptyTheWatermark(t *testing.T) {
 	watch := redisdb.NewWatermark(slog.New(slog.DiscardHandler))
 	watch.Update([]redisdb.MasterHealth{{Reached: true, MemoryPercent: 86}, {}})
 	watch.Update([]redisdb.MasterHealth{{}, {}})
-	if err := watch.AdmitNew(); !errors.Is(err, apierror.StoreFull) {
+	if err := watch.AdmitNew(1); !errors.Is(err, apierror.StoreFull) {
 		t.Errorf("%v at %d %%, want store_full", err, watch.PercentUsed())
+	}
+}
+
+func TestTheGameMostOverItsShareIsTheFirstToGetNothingNew(t *testing.T) {
+	const (
+		greedy, large, small = 1, 2, 3
+	)
+	for _, test := range []struct {
+		name    string
+		percent int
+		over    []int64
+		admits  []int64
+	}{
+		{"below the watermark", 85, []int64{greedy, large}, []int64{greedy, large, small}},
+		{"a little above it", 86, []int64{greedy, large}, []int64{large, small}},
+		{"more above it", 89, []int64{greedy, large}, []int64{small}},
+		{"nearly at the limit", 93, []int64{greedy, large}, nil},
+		{"while no game is over its share", 86, nil, nil},
+	} {
+		watch := redisdb.NewWatermark(slog.New(slog.DiscardHandler))
+		watch.Update([]redisdb.MasterHealth{{Reached: true, MemoryPercent: test.percent}})
+		if test.over != nil {
+			watch.SetOverShare(test.over)
+		}
+		for _, game := range []int64{greedy, large, small} {
+			err := watch.AdmitNew(game)
+			if admitted := err == nil; admitted != slices.Contains(test.admits, game) {
+				t.Errorf("%s, game %d: %v", test.name, game, err)
+			}
+			if err != nil && !errors.Is(err, apierror.StoreFull) {
+				t.Errorf("%s: %v; want store_full", test.name, err)
+			}
+		}
 	}
 }

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/storeclock"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -33,12 +35,21 @@ type DB struct {
 	// PublishCommand is what scripts use to publish: SPUBLISH on Cluster, where a message then stays
 	// on the shard of its hash tag, else PUBLISH.
 	PublishCommand string
+	// Clock knows how far the store's clock is from the node's. What ends something at a time asks it.
+	Clock *storeclock.Clock
 
 	kind      Kind
+	hosts     []string  // host:port of servers or Sentinels; none for other kinds
 	embedded  *embedded // nil for other kinds
 	newClient func() redis.UniversalClient
 	replicas  *replicaConfirmation // nil unless RequireReplicas was called
 	economies economyHooks
+	layout    atomic.Int32 // that the store had last; 0 before it was read
+	target    string       // the address without what access has
+	access    *atomic.Pointer[access]
+	// unreadable is why the store has no number for its layout, as while package migrate works; nil
+	// when it has one.
+	unreadable atomic.Pointer[string]
 }
 
 // Kind is how the store is deployed.
@@ -109,24 +120,25 @@ func open(scheme, rest string) (*DB, error) {
 		return nil, errors.New("its query cannot be parsed")
 	}
 	var tlsConfig *tls.Config
+	var files [][]byte
 	if strings.HasPrefix(scheme, "rediss") {
-		if tlsConfig, err = takeTLSConfig(query); err != nil {
+		if tlsConfig, files, err = takeTLSConfig(query); err != nil {
 			return nil, err
 		}
 	}
 	switch scheme {
 	case "redis", "rediss", "unix":
-		return openSingle(scheme+"://"+rest, query, tlsConfig)
+		return openSingle(scheme+"://"+rest, query, tlsConfig, files)
 	case "redis-cluster", "rediss-cluster":
-		return openCluster(rest, query, tlsConfig)
+		return openCluster(rest, query, tlsConfig, files)
 	case "redis-sentinel", "rediss-sentinel":
-		return openSentinel(rest, query, tlsConfig)
+		return openSentinel(rest, query, tlsConfig, files)
 	default:
 		return nil, errors.New("there is no such scheme")
 	}
 }
 
-func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+func openSingle(address string, query url.Values, tlsConfig *tls.Config, files [][]byte) (*DB, error) {
 	o, err := redis.ParseURL(address + "?" + query.Encode())
 	if err != nil {
 		return nil, withoutURL(err)
@@ -138,13 +150,20 @@ func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, e
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
 	o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
 	o.MaintNotificationsConfig = noNotices()
+	a := newAccess(access{user: o.Username, password: o.Password, tls: o.TLSConfig}, files...)
+	o.Username, o.Password, o.CredentialsProvider, o.Dialer = "", "", credentialsOf(a), dialerOf(a)
+	target := fmt.Sprint(o.Network, o.Addr, o.DB, "?", query.Encode(), tlsConfig != nil)
+	var hosts []string
+	if o.Network != "unix" {
+		hosts = []string{o.Addr}
+	}
 	return newDB(func() redis.UniversalClient {
 		options := *o
 		return redis.NewClient(&options)
-	}, KindSingle)
+	}, KindSingle, target, a, hosts...)
 }
 
-func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+func openCluster(rest string, query url.Values, tlsConfig *tls.Config, files [][]byte) (*DB, error) {
 	a, err := parseHosts(rest, query)
 	if err != nil {
 		return nil, err
@@ -152,17 +171,18 @@ func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, err
 	if a.path != "" || a.dbNumber != 0 {
 		return nil, errors.New("a cluster has no database number")
 	}
+	held := newAccess(access{user: a.user, password: a.password, tls: tlsConfig}, files...)
 	return newDB(func() redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
+			Addrs: a.hosts, CredentialsProvider: credentialsOf(held), TLSConfig: tlsConfig, Dialer: dialerOf(held),
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 			ClusterStateReloadInterval: clusterReload, MaintNotificationsConfig: noNotices(),
 		})
-	}, KindCluster)
+	}, KindCluster, fmt.Sprint(a.hosts, tlsConfig != nil), held, a.hosts...)
 }
 
-func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+func openSentinel(rest string, query url.Values, tlsConfig *tls.Config, files [][]byte) (*DB, error) {
 	sentinelUser, sentinelPassword := take(query, "sentinelUser"), take(query, "sentinelPassword")
 	if sentinelUser != "" && sentinelPassword == "" {
 		return nil, errors.New("sentinelUser needs sentinelPassword")
@@ -174,14 +194,16 @@ func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, er
 	if a.path == "" {
 		return nil, errors.New("the name of the master must follow the hosts")
 	}
+	held := newAccess(access{user: a.user, password: a.password, tls: tlsConfig}, files...)
 	return newDB(func() redis.UniversalClient {
 		return redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.dbNumber,
-			SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig,
+			MasterName: a.path, SentinelAddrs: a.hosts, CredentialsProvider: credentialsOf(held), DB: a.dbNumber,
+			SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig, Dialer: dialerOf(held),
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 		})
-	}, KindSentinel)
+	}, KindSentinel, fmt.Sprint(a.hosts, a.path, a.dbNumber, sentinelUser, sentinelPassword, tlsConfig != nil), held,
+		a.hosts...)
 }
 
 // noNotices turns off a handshake that only a hosted Redis knows.
@@ -196,42 +218,49 @@ func take(query url.Values, name string) string {
 	return value
 }
 
-// takeTLSConfig removes the parameters of TLS from a query and returns what they say. It names no
-// server: that is the host of each connection.
-func takeTLSConfig(query url.Values) (*tls.Config, error) {
+// takeTLSConfig removes the parameters of TLS from a query and returns what they say, with the
+// contents of the files that they name. It names no server: that is the host of each connection.
+func takeTLSConfig(query url.Values) (*tls.Config, [][]byte, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	var files [][]byte
 	if path := take(query, "ca"); path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
+			return nil, nil, fmt.Errorf("ca: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("ca: %s has no certificate in PEM", path)
+			return nil, nil, fmt.Errorf("ca: %s has no certificate in PEM", path)
 		}
+		files = append(files, text)
 	}
 	if cert, key := take(query, "cert"), take(query, "key"); cert != "" || key != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w", err)
+			return nil, nil, fmt.Errorf("cert and key: %w", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
+		files = append(files, pair.Certificate...) // its key belongs to it
 	}
 	if text := take(query, "skip_verify"); text != "" {
 		var err error
 		if config.InsecureSkipVerify, err = strconv.ParseBool(text); err != nil {
-			return nil, errors.New("skip_verify must be true or false")
+			return nil, nil, errors.New("skip_verify must be true or false")
 		}
+		files = append(files, []byte(text))
 	}
-	return config, nil
+	return config, files, nil
 }
 
 // newDB returns a store. newClient must return a new client of it at each call.
-func newDB(newClient func() redis.UniversalClient, kind Kind) (*DB, error) {
+func newDB(
+	newClient func() redis.UniversalClient, kind Kind, target string, a *atomic.Pointer[access], hosts ...string,
+) (*DB, error) {
 	client := newClient()
 	addHooks(client)
 	db := &DB{
 		Client: client, AutoPipelined: newPipeline(client), PublishCommand: "PUBLISH", kind: kind, newClient: newClient,
+		target: string(kind) + target, access: a, hosts: hosts, Clock: storeclock.New(storeclock.SystemSource()),
 	}
 	if kind == KindCluster {
 		db.PublishCommand = "SPUBLISH"
@@ -242,6 +271,7 @@ func newDB(newClient func() redis.UniversalClient, kind Kind) (*DB, error) {
 // addHooks makes a client keep what this package promises of its commands.
 func addHooks(client redis.UniversalClient) {
 	client.AddHook(timeLimit{&sharedLimit{}}) // the first one is around the others
+	client.AddHook(costHook{})
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		client.AddHook(clusterPipelines{cluster})
 	}

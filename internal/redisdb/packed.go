@@ -6,39 +6,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parlor-games/parlor/scripts"
 )
 
-// PackedLayout is the layout of a text that holds several values in a fixed order, 24 at most. Only
-// the last value may contain the separator. To read a field of a hash costs the store more than to
-// read a longer text.
+// PackedLayout is the layout of a text that holds several values in a fixed order, 24 at most. To
+// read a field of a hash costs the store more than to read a longer text.
 type PackedLayout struct {
 	Name      string // what is packed, for errors: "the settings of a room"
 	Separator byte
-	Names     []string // of the values, in their order
-	// LastMayLack means that a text may end before the separator of the last value, which is ""
-	// then. Join writes texts so.
-	LastMayLack bool
+	Layout    scripts.Layout
 }
 
 const maxPackedValues = 24
 
-// Join returns the values as one text. It panics when a name of the layout has no value, and when a
-// value has no name.
-func (p *PackedLayout) Join(values ...PackedValue) string {
+// Join returns the values as one text, as it is written while the store has a layout. It ends
+// before the last values that older texts lack and that are "". It panics when a name of the layout
+// has no value, and when a value has no name.
+func (p *PackedLayout) Join(storeLayout int, values ...PackedValue) string {
 	var buffer [512]byte // a room is made with two such texts
-	b := buffer[:0]
-	for i, name := range p.Names {
+	b, end := buffer[:0], 0
+	for i, name := range p.Layout.Names[:p.Layout.Written(storeLayout)] {
 		at := i // its place when the values come in the order of the layout
 		if at >= len(values) || values[at].name != name {
 			at = slices.IndexFunc(values, func(v PackedValue) bool { return v.name == name })
 		}
-		if at < 0 || len(values) != len(p.Names) {
+		if at < 0 || len(values) != len(p.Layout.Names) {
 			panic("redisdb: " + p.Name + " lack the value " + name + ", or have others")
 		}
 		value := &values[at]
-		if p.LastMayLack && i == len(p.Names)-1 && !value.isNumber && value.text == "" {
-			break
-		}
 		if i > 0 {
 			b = append(b, p.Separator)
 		}
@@ -47,8 +43,11 @@ func (p *PackedLayout) Join(values ...PackedValue) string {
 		} else {
 			b = append(b, value.text...)
 		}
+		if i < p.Layout.Required || value.isNumber || value.text != "" {
+			end = len(b)
+		}
 	}
-	return string(b)
+	return string(b[:end])
 }
 
 // PackedValue is a value of a layout with its name.
@@ -66,21 +65,26 @@ func PackedInt(name string, n int64) PackedValue {
 	return PackedValue{name: name, number: n, isNumber: true}
 }
 
-// Split returns the values of a text. When their number is wrong, the record has an error.
+// Split returns the values of a text. Values that older texts lack are "", and what follows the
+// last known value is ignored: a newer build wrote it. When the text has fewer values than every
+// text has, the record has an error.
 func (p *PackedLayout) Split(text string) PackedRecord {
 	r := PackedRecord{decoding: decoding{name: p.Name}, packed: p}
-	last := len(p.Names) - 1
+	last := len(p.Layout.Names) - 1
 	for i := range last {
 		end := strings.IndexByte(text, p.Separator)
-		if end < 0 && p.LastMayLack && i == last-1 {
+		if end < 0 && i+1 >= p.Layout.Required {
 			r.values[i] = text
 			return r
 		}
 		if end < 0 {
-			r.fail(fmt.Errorf("%d values, want %d", i+1, len(p.Names)))
+			r.fail(fmt.Errorf("%d values, want %d", i+1, p.Layout.Required))
 			return r
 		}
 		r.values[i], text = text[:end], text[end+1:]
+	}
+	if end := strings.IndexByte(text, p.Separator); end >= 0 && !p.Layout.FreeText {
+		text = text[:end]
 	}
 	r.values[last] = text
 	return r
@@ -99,8 +103,8 @@ type PackedRecord struct {
 // Text returns a value. It panics when the layout has no such name.
 func (r *PackedRecord) Text(name string) string {
 	i := r.next
-	if i >= len(r.packed.Names) || r.packed.Names[i] != name {
-		if i = slices.Index(r.packed.Names, name); i < 0 {
+	if names := r.packed.Layout.Names; i >= len(names) || names[i] != name {
+		if i = slices.Index(names, name); i < 0 {
 			panic("redisdb: " + r.packed.Name + " have no value " + name)
 		}
 	}
@@ -108,9 +112,13 @@ func (r *PackedRecord) Text(name string) string {
 	return r.values[i]
 }
 
-// Int returns a value as an integer.
+// Int returns a value as an integer, 0 for one that the text lacks.
 func (r *PackedRecord) Int(name string) int64 {
-	return r.parseInt("value", name, r.Text(name))
+	text := r.Text(name)
+	if text == "" && r.next > r.packed.Layout.Required {
+		return 0
+	}
+	return r.parseInt("value", name, text)
 }
 
 // Bool reports whether a value is "1".

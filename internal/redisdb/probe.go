@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/redis/go-redis/v9"
 )
@@ -52,6 +53,7 @@ type MasterHealth struct {
 	Reached       bool   // the two below are known; never of the embedded store
 	MemoryPercent int    // memory in use, of maxmemory or else of 80 % of the machine's
 	HasMaxMemory  bool
+	Clock         ClockReading // without a Time when the master did not report it
 }
 
 // Promise is what an acknowledged change survives at this moment; a setting names one too.
@@ -121,17 +123,27 @@ func (p *Prober) Probe(ctx context.Context) []MasterHealth {
 // probe writes to one server and reads in the same round trip what it promises.
 func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name string) MasterHealth {
 	pipeline := server.Pipeline()
+	clock := pipeline.Time(ctx)
 	write := pipeline.Set(ctx, key, 1, probeKeyTTL)
 	var info *redis.StringCmd
 	if p.db.kind != KindEmbedded { // has no INFO
 		info = pipeline.Info(ctx)
 	}
+	reading := ClockReading{Master: name, Sent: p.db.Clock.Elapsed()}
 	_, err := pipeline.Exec(ctx)
-	if info == nil || info.Err() != nil {
-		return p.assess(name, err, nil, nil)
+	reading.Received = p.db.Clock.Elapsed()
+	if clock.Err() == nil {
+		reading.Time = clock.Val()
 	}
-	read := parseInfo(info.Val())
-	return p.assess(name, write.Err(), read, p.checkReplay(ctx, server, name, read))
+	var health MasterHealth
+	if info == nil || info.Err() != nil {
+		health = p.assess(name, err, nil, nil)
+	} else {
+		read := parseInfo(info.Val())
+		health = p.assess(name, write.Err(), read, p.checkReplay(ctx, server, name, read))
+	}
+	health.Clock = reading
+	return health
 }
 
 // checkReplay is the function of that name, asked once in a while and of each new process.
@@ -165,7 +177,7 @@ func (p *Prober) assess(name string, err error, info map[string]string, replay [
 		h.Keeps, h.History = keptPromise(info, p.required, replay), info["master_replid"]+" "+info["run_id"]
 	}
 	// A store that is full still takes what ends, pays back or frees.
-	if err != nil && !redis.HasErrorPrefix(err, "OOM") {
+	if err != nil && serverErrorCode(err) != apierror.StoreFull {
 		failed := failedProbe(name, err)
 		h.Detail, h.Cause = failed.Detail, failed.Cause
 		return h
@@ -259,7 +271,7 @@ func countReplicas(info map[string]string) (count int) {
 
 func failedProbe(name string, err error) MasterHealth {
 	detail := "does not answer"
-	if code := outageCode(err); code != "" {
+	if code := serverErrorWord(err); code != "" {
 		detail = "refuses writes: " + code
 	}
 	return MasterHealth{Name: name, Keeps: KeepsMemory, Detail: detail, Cause: WrapError("write to "+name, err)}

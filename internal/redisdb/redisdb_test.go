@@ -89,7 +89,7 @@ func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	admin := redistest.Dial(t, server)
-	calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1_000_000, 100, 1, 0}}}
+	calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1_000_000, 100, 1, 0, db.Clock.NowMS()}}}
 	for name, rules := range map[string][]any{
 		"no writes": {"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", "-hset", "-set", "-pexpire"},
 		"no user":   {"ACL", "SETUSER", "default", "on", ">right", "resetpass", ">right", "+@all"},
@@ -134,7 +134,7 @@ func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
 		for _, s := range hanging.servers {
 			s.Pause()
 		}
-		key, args := []string{"{p}:x"}, []any{1_000_000, 100, 1, 0}
+		key, args := []string{"{p}:x"}, []any{1_000_000, 100, 1, 0, db.Clock.NowMS()}
 		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		for call, run := range map[string]func(context.Context) error{
 			"a command": func(ctx context.Context) error {
@@ -283,7 +283,7 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 			calls := make([]redisdb.ScriptCall, 20)
 			for i := range calls { // a permit a second; call i takes i+1 of 100
 				key := fmt.Sprintf("{p%d}:%v", i, known)
-				calls[i] = redisdb.ScriptCall{Keys: []string{key}, Args: []any{1_000_000, 100, i + 1, 0}}
+				calls[i] = redisdb.ScriptCall{Keys: []string{key}, Args: []any{1_000_000, 100, i + 1, 0, db.Clock.NowMS()}}
 			}
 			const spoiled = 7
 			if err := db.Client.LPush(t.Context(), calls[spoiled].Keys[0], "?").Err(); err != nil {
@@ -304,7 +304,7 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1, 1, 1, 0}}}
+		calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1, 1, 1, 0, db.Clock.NowMS()}}}
 		r := db.RunScriptPipelined(ended, scripts.RateLimitTake, calls)
 		if !errors.Is(r[0].Failure, context.Canceled) {
 			t.Errorf("a cancelled pipeline returns %v", r[0].Failure)

@@ -22,7 +22,7 @@ var replayedCommands = map[string][]any{
 	"DEL": {}, "UNLINK": {}, "PEXPIREAT": {1}, "PERSIST": {},
 	"SET": {1}, "INCR": {}, "INCRBY": {1},
 	"HSET": {"f", 1}, "HSETNX": {"f", 1}, "HINCRBY": {"f", 1}, "HDEL": {"f"},
-	"RPUSH": {1}, "RPOP": {}, "LTRIM": {0, 1},
+	"RPUSH": {1}, "RPOP": {}, "LREM": {0, 1}, "LTRIM": {0, 1},
 	"SADD": {1}, "SREM": {1},
 	"ZADD": {1, 1}, "ZREM": {1}, "ZREMRANGEBYRANK": {0, 1}, "ZREMRANGEBYSCORE": {0, 1},
 	"XADD": {"*", "f", 1}, "XTRIM": {"MAXLEN", 1},
@@ -32,7 +32,7 @@ var replayedCommands = map[string][]any{
 // restart skips every transaction that the user default may not run, and so loses the ledger. It
 // asks nothing when there is no such file, or when the nodes are this user themselves.
 func checkReplay(ctx context.Context, server *redis.Client, info map[string]string) (problems []string, err error) {
-	user := server.Options().Username
+	user, _ := credentialsFor(server.Options())
 	if info["aof_enabled"] != "1" || user == "" || user == defaultUser {
 		return nil, nil
 	}

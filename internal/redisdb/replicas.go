@@ -54,17 +54,10 @@ func (db *DB) Confirmations() (confirmed, missed int64) {
 	return db.replicas.confirmed.Load(), db.replicas.missed.Load()
 }
 
-// unconfirmedScripts promise nothing that has to survive a server: what they write expires within
-// seconds, or is found again: by a look at every game, or as nodes repeat which players are here.
-var unconfirmedScripts = []*scripts.Script{
-	scripts.RateLimitTake, scripts.LockAcquire, scripts.FencingTokenIssue, scripts.WorkName, scripts.LedgerFold,
-	scripts.IdempotencyBegin, scripts.IdempotencyRelease, scripts.ProbeWrite,
-	scripts.PresenceRenew, scripts.PresenceClaim, scripts.PresenceEnd, scripts.PresenceSet,
-}
-
-// needsConfirmation reports whether a caller of the script may rely on what it wrote.
+// needsConfirmation reports whether a caller of the script may rely on what it wrote. The header of
+// one that promises nothing that has to survive a server says why.
 func needsConfirmation(s *scripts.Script) bool {
-	return !slices.Contains(s.Flags, scripts.NoWrites) && !slices.Contains(unconfirmedScripts, s)
+	return s.Unconfirmed == "" && s.Writes()
 }
 
 // pipelineOf returns where a script is queued.

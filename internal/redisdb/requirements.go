@@ -28,10 +28,6 @@ type RequirementError []string
 
 func (e RequirementError) Error() string { return strings.Join(e, "\n") }
 
-// layoutVersion is the version of the schema in package keys. It changes when old keys can no
-// longer be read.
-const layoutVersion = "3"
-
 const (
 	minMajorVersion = 7 // of Redis
 	pingInterval    = 100 * time.Millisecond
@@ -209,7 +205,13 @@ func parseInfo(text string) map[string]string {
 // compares with it at every later one.
 func (db *DB) checkInstallation(ctx context.Context, required Requirements) (RequirementError, error) {
 	meta := keys.Meta()
-	want := map[string]string{keys.MetaLayoutField: layoutVersion, keys.MetaShardsField: strconv.Itoa(required.FreeShards)}
+	layout := NewestLayout()
+	if known := db.Layout(); readable.problem(known) == "" { // of the store before it was emptied
+		layout = known
+	}
+	want := map[string]string{
+		keys.MetaLayoutField: strconv.Itoa(layout), keys.MetaShardsField: strconv.Itoa(required.FreeShards),
+	}
 	have, err := db.Client.HGetAll(ctx, meta).Result()
 	if err != nil {
 		return nil, WrapError("read the installation's record", err)
@@ -226,9 +228,8 @@ func (db *DB) checkInstallation(ctx context.Context, required Requirements) (Req
 		}
 	}
 	var mismatches RequirementError
-	if have[keys.MetaLayoutField] != layoutVersion {
-		mismatches = append(mismatches, fmt.Sprintf("the store has layout %s and this release reads layout %s; "+
-			"run the release that made it", have[keys.MetaLayoutField], layoutVersion))
+	if err := db.setLayout(have[keys.MetaLayoutField]); err != nil {
+		mismatches = append(mismatches, err.Error())
 	}
 	if shards := have[keys.MetaShardsField]; shards != want[keys.MetaShardsField] {
 		mismatches = append(mismatches, fmt.Sprintf("the store was first used with %s room shards and the setting is %d; "+

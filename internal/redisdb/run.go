@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/scripts"
@@ -19,18 +18,20 @@ import (
 // when the store cannot be reached or money is stopped, and outcome_unknown when a required replica
 // has not confirmed the change: it may be lost with its server.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	if err := db.economies.admit(s, keys); err != nil {
+	if err := db.admit(s, keys); err != nil {
 		return Reply{}, err
 	}
 	source, sha := db.textOf(s)
 	pipeline := db.pipelineOf(s)
+	began := db.economies.began(s)
 	value, err := pipeline.EvalSha(ctx, sha, keys, args).Result()
 	if isUnknownScript(err) {
 		value, err = pipeline.Eval(ctx, source, keys, args).Result()
 	}
 	reply, err := newReply(s, value, err)
 	if err == nil {
-		db.economies.acknowledge(s, keys, args, reply)
+		db.economies.acknowledge(s, began, keys, args, reply)
+		db.noteSkew(reply)
 	}
 	return reply, err
 }
@@ -41,11 +42,12 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, Hash, error) {
-	if err := db.economies.admit(s, keys); err != nil {
+	if err := db.admit(s, keys); err != nil {
 		return Reply{}, nil, err
 	}
 	source, sha := db.textOf(s)
 	pipeline := db.pipelineOf(s)
+	began := db.economies.began(s)
 	run, read := pipeline.EvalShaThenHGetAll(ctx, sha, keys, args, hash)
 	value, err := run.Result()
 	if isUnknownScript(err) {
@@ -56,7 +58,8 @@ func (db *DB) RunScriptAndRead(
 	if err != nil {
 		return Reply{}, nil, err
 	}
-	db.economies.acknowledge(s, keys, args, reply)
+	db.economies.acknowledge(s, began, keys, args, reply)
+	db.noteSkew(reply)
 	fields, err := read.Result()
 	if err != nil {
 		return reply, nil, WrapError("read after "+s.Name, err)
@@ -70,10 +73,19 @@ func isUnknownScript(err error) bool { return err != nil && redis.HasErrorPrefix
 
 // textOf returns the text of a script that the store understands, and its sum.
 func (db *DB) textOf(s *scripts.Script) (source, sha string) {
+	text := s.TextFor(db.Layout())
 	if db.kind == KindEmbedded {
-		return s.EmbeddedSource, s.EmbeddedSHA
+		return text.EmbeddedSource, text.EmbeddedSHA
 	}
-	return s.Source, s.SHA
+	return text.Source, text.SHA
+}
+
+// admit returns the error with which a script may not run.
+func (db *DB) admit(s *scripts.Script, keys []string) error {
+	if err := db.admitLayout(s); err != nil {
+		return err
+	}
+	return db.economies.admit(s, keys)
 }
 
 // ScriptCall is one of several runs of a script.
@@ -93,12 +105,13 @@ type ScriptResult struct {
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) []ScriptResult {
 	source, sha := db.textOf(s)
 	client := db.clientOf(s)
+	began := db.economies.began(s)
 	results := make([]ScriptResult, len(calls))
 	commands := make([]*redis.Cmd, len(calls)) // nil for a call that is not admitted
 	var missing []int                          // calls to servers that do not know the script yet
 	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
-			if results[i].Failure = db.economies.admit(s, call.Keys); results[i].Failure == nil {
+			if results[i].Failure = db.admit(s, call.Keys); results[i].Failure == nil {
 				commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
 			}
 		}
@@ -121,6 +134,10 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 		if command != nil {
 			value, err := command.Result()
 			results[i].Reply, results[i].Failure = newReply(s, value, err)
+			if results[i].Failure == nil {
+				db.economies.acknowledge(s, began, calls[i].Keys, calls[i].Args, results[i].Reply)
+				db.noteSkew(results[i].Reply)
+			}
 		}
 	}
 	return results
@@ -161,7 +178,7 @@ func WrapError(operation string, err error) error {
 		return fmt.Errorf("%s: %w", operation, err)
 	case errors.Is(err, errUnconfirmed):
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.OutcomeUnknown, err)
-	case redis.HasErrorPrefix(err, "OOM"):
+	case serverErrorCode(err) == apierror.StoreFull:
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreFull, err)
 	case isOutage(err):
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreUnavailable, err)
@@ -176,19 +193,6 @@ var outageErrors = []error{
 	redis.ErrAutoPipelineQueueFull,
 }
 
-// outageCodes are the first words of the errors of a server that does not serve, or does not serve
-// this node: whoever runs it must act, and the same request succeeds then.
-var outageCodes = []string{
-	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
-	"NOAUTH", "NOPERM", "WRONGPASS",
-}
-
-// outageTexts start errors of go-redis itself that have no value to compare with, and NOPERM as a
-// script of Redis 7.0 returns it.
-var outageTexts = []string{
-	"redis: all sentinels", "redis: cluster has no nodes", "ERR The user executing the script can't run",
-}
-
 // isOutage reports whether the store could not be reached or does not serve, so that the same
 // request may succeed later.
 func isOutage(err error) bool {
@@ -196,16 +200,5 @@ func isOutage(err error) bool {
 	if errors.As(err, &network) || slices.ContainsFunc(outageErrors, func(e error) bool { return errors.Is(err, e) }) {
 		return true
 	}
-	return outageCode(err) != "" ||
-		slices.ContainsFunc(outageTexts, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
-}
-
-// outageCode returns the first word of an error of a server that does not serve, "" for other
-// errors. The error of a script starts with that of its command.
-func outageCode(err error) string {
-	code, _, _ := strings.Cut(err.Error(), " ")
-	if code = strings.TrimSuffix(code, ":"); slices.Contains(outageCodes, code) {
-		return code
-	}
-	return ""
+	return serverErrorCode(err) == apierror.StoreUnavailable
 }

@@ -190,3 +190,63 @@ func TestAUserOfTheStoreInEveryScheme(t *testing.T) {
 		t.Errorf("a wrong password: %v", err)
 	}
 }
+
+func TestTheCertificatesOfAStoreAreReplacedWhileItIsOpen(t *testing.T) {
+	t.Parallel()
+	before, after := makeCertificates(t), makeCertificates(t)
+	server := startTLS(t, before, "--tls-auth-clients", "yes")
+	folder := t.TempDir()
+	install := func(c redistest.Certificates) {
+		t.Helper()
+		for name, path := range map[string]string{"ca": c.CA, "cert": c.Cert, "key": c.Key} {
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	install(before)
+	address := fmt.Sprintf("rediss://%s?ca=%[2]s/ca&cert=%[2]s/cert&key=%[2]s/key", server.Addr, folder)
+	db, err := redisdb.Open(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	admin := redistest.Dial(t, server)
+	// ping sends a command on a new connection.
+	ping := func() error {
+		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err(); err != nil {
+			t.Fatal(err)
+		}
+		return db.Client.Ping(t.Context()).Err()
+	}
+	if err := ping(); err != nil {
+		t.Fatal(err)
+	}
+
+	err = admin.Do(t.Context(), "CONFIG", "SET", "tls-ca-cert-file", after.CA, "tls-cert-file", after.Cert,
+		"tls-key-file", after.Key).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(); err == nil {
+		t.Fatal("the store takes the certificate of before")
+	}
+	install(after)
+	if err := db.SetAccess(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(); err != nil {
+		t.Errorf("with the new certificates: %v", err)
+	}
+	install(makeCertificates(t))
+	if err := db.SetAccess(t.Context(), address); err == nil {
+		t.Error("certificates that the store does not accept were taken")
+	}
+	if err := ping(); err != nil {
+		t.Errorf("after certificates that the store does not accept: %v", err)
+	}
+}

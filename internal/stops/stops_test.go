@@ -124,6 +124,32 @@ func TestANodeThatCannotReadKeepsWhatItKnows(t *testing.T) {
 	}
 }
 
+// Else a node that has just started would move the money that another one has stopped.
+func TestANodeKnowsTheStopsBeforeItMovesMoney(t *testing.T) {
+	db, log := redistest.Single(t), slog.New(slog.DiscardHandler)
+	do(t, stops.New(db, log).Add(t.Context(), 1, "first", "x"))
+	a := stops.New(db, log)
+	if len(a.List()) != 0 {
+		t.Errorf("it has read %v", a.List())
+	}
+	if err := a.Check(1); !errors.Is(err, apierror.StoreUnavailable) || a.Check(2) != nil {
+		t.Errorf("%v, %v", err, a.Check(2))
+	}
+
+	// Where the stops cannot be read, nothing moves until they can.
+	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
+	b := stops.New(db, log)
+	for _, game := range []int64{1, 2} {
+		if err := b.Check(game); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("game %d: %v", game, err)
+		}
+	}
+	do(t, db.Client.Del(t.Context(), keys.MoneyStops()).Err())
+	if err := b.Check(1); err != nil {
+		t.Error(err)
+	}
+}
+
 // heldReply holds the reply of the first HGETALL back until it is released.
 type heldReply struct {
 	arrived, release chan struct{}

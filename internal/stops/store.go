@@ -15,9 +15,34 @@ import (
 func (s *Service) Read(ctx context.Context) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	fields, err := s.db.Client.HGetAll(ctx, keys.MoneyStops()).Result()
+	return s.read(ctx)
+}
+
+// readOnce reads the stops unless they have been read meanwhile.
+func (s *Service) readOnce(ctx context.Context) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.stops.Load() != nil {
+		return nil
+	}
+	return s.read(ctx)
+}
+
+// read reads the stops. Service.reading must be held.
+func (s *Service) read(ctx context.Context) error {
+	list, err := ReadAll(ctx, s.db)
 	if err != nil {
-		return redisdb.WrapError("read the stopped games", err)
+		return err
+	}
+	s.stops.Store(&list)
+	return nil
+}
+
+// ReadAll returns the stops by game, as the store has them. It returns store_unavailable.
+func ReadAll(ctx context.Context, db *redisdb.DB) ([]Stop, error) {
+	fields, err := db.Client.HGetAll(ctx, keys.MoneyStops()).Result()
+	if err != nil {
+		return nil, redisdb.WrapError("read the stopped games", err)
 	}
 	list := make([]Stop, 0, len(fields))
 	for field, text := range fields {
@@ -26,22 +51,21 @@ func (s *Service) Read(ctx context.Context) error {
 		v := redisdb.NewValues("the stop "+field, []string{game, at})
 		stop := Stop{GameID: v.NextInt(), At: v.NextTime(), Cause: cause, Detail: detail}
 		if v.Err() != nil {
-			return v.Err()
+			return nil, v.Err()
 		}
 		list = append(list, stop)
 	}
 	slices.SortFunc(list, func(a, b Stop) int {
 		return cmp.Or(cmp.Compare(a.GameID, b.GameID), cmp.Compare(a.Cause, b.Cause))
 	})
-	s.stops.Store(&list)
-	return nil
+	return list, nil
 }
 
 // Add stops the money of a game. The first stop of a cause counts, and is logged once.
 func (s *Service) Add(ctx context.Context, gameID int64, cause, detail string) error {
-	now, err := s.db.Client.Time(ctx).Result()
+	now, err := s.db.ReadClock(ctx)
 	if err != nil {
-		return redisdb.WrapError("read the store's clock", err)
+		return err
 	}
 	value := strconv.FormatInt(now.UnixMilli(), 10) + "|" + detail
 	isNew, err := s.db.Client.HSetNX(ctx, keys.MoneyStops(), fieldOf(gameID, cause), value).Result()

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,3 +30,26 @@ func IsPublicHost(host string) bool {
 		!slices.Contains(privateSuffixes, last) &&
 		!slices.ContainsFunc(labels, func(label string) bool { return !hostLabel.MatchString(label) })
 }
+
+// IsLocalHost reports whether a host of a request, without its port, can only be that of a network
+// of one's own: an address, a name without a dot, or a name under a suffix that the public DNS does
+// not have. A page elsewhere cannot have such a name (DNS rebinding).
+func IsLocalHost(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case len(labels) == 1:
+		return true
+	case last == "arpa": // zones of addresses are delegated to their owners
+		return strings.HasSuffix(host, ".home.arpa")
+	default:
+		return last == kubernetesService || slices.Contains(privateSuffixes, last)
+	}
+}
+
+// kubernetesService ends the short names of services in Kubernetes, "name.namespace.svc".
+const kubernetesService = "svc"

@@ -21,3 +21,19 @@ func TestWhichHostsArePublic(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichHostsAreLocal(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "10.1.2.3": true, "203.0.113.7": true, "::1": true, "[::1]": true, "[fe80::1%eth0]": true,
+		"localhost": true, "LOCALHOST": true, "localhost.": true, "parlor-1": true, "a.localhost": true, "": true,
+		"parlor-metrics.games.svc": true, "parlor-metrics.games.svc.cluster.local": true, "node.internal": true,
+		"node.home.arpa": true, "node.lan": true,
+		"evil.example": false, "evil.example.": false, "EVIL.example.COM": false, "127.0.0.1.evil.example": false,
+		"-a.evil.com": false, "svc.evil.com": false, "localhost.evil.com": false, "1.0.0.127.in-addr.arpa": false,
+		"evil.com%00.local.com": false,
+	} {
+		if got := text.IsLocalHost(host); got != want {
+			t.Errorf("%q is local: %v, want %v", host, got, want)
+		}
+	}
+}

@@ -15,13 +15,15 @@
 //	             ──▶ RUNNING       start
 //	             ──▶ CANCELLING    start cancel
 //	RUNNING      ──▶ RUNNING       settle (who did not check in)
-//	             ──▶ RUNNING       pair report join leave attempt
+//	             ──▶ RUNNING       pair report refund join leave attempt
 //	             ──▶ SETTLING      advance (every match of the last round is decided)
 //	             ──▶ CANCELLING    cancel (staff; at endsAt)
 //	SETTLING     ──▶ SETTLING      settle (the fees go to the prizes)
 //	             ──▶ FINISHED      advance (the prizes are paid)
 //	CANCELLING   ──▶ CANCELLING    settle (the fees go back)
 //	             ──▶ CANCELLED     advance (the added prize went back)
+//	FINISHED     ──▶ removed       remove (staff)
+//	CANCELLED    ──▶ removed       remove (staff)
 //
 // A test compares this drawing with what the scripts do.
 //
@@ -85,8 +87,18 @@
 // in a round in which players may join late pays no second fee and keeps byes and points; a missed
 // round is worth nothing.
 //
-// A match whose room ended without a result, or never opened, is treated as a draw. A match that
-// one player came to is a walkover; one that nobody came to is lost by both.
+// Who did not check in is out, begins no play and has no place, whoever sends a score of them.
+//
+// A match that one player came to is a walkover; one that nobody came to is lost by both.
+//
+// A draw is what the players reported, or the server said, never silence: else the better seed
+// could not lose. A match by consensus waits for the window of its reports, and for staff when the
+// players contradict each other. What staff does not decide in time, and what no server decided in
+// all attempts, is settled by the rule for disputes, which does not know the seeds. A match by
+// consensus of which nobody reports anything is lost by both.
+//
+// Whose fee went back by that rule is out of the tournament and gets nothing of the pot, which has
+// that fee no more. The places behind move up to what is paid.
 //
 // Without a time to check in, because the store was away then, all entrants are taken as there.
 package tournaments

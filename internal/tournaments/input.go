@@ -19,9 +19,9 @@ import (
 // names. A member that the format does not have must be absent.
 type CreateInput struct {
 	Name         string             `json:"name"`
-	Format       Format             `json:"format"`                // required
-	EntryTokenID int64              `json:"entryTokenId,omitzero"` // required with a fee or a prize
-	EntryFee     wallet.AmountInput `json:"entryFee,omitzero"`     // default: 0
+	Format       Format             `json:"format"`                                // required
+	EntryTokenID int64              `json:"entryTokenId,omitzero" given:"nonzero"` // required with a fee or a prize
+	EntryFee     wallet.AmountInput `json:"entryFee,omitzero" given:"nonzero"`     // default: 0
 	AddedPrize   *AddedPrizeInput   `json:"addedPrize,omitzero"`
 	RakeBps      *int               `json:"rakeBps,omitzero"` // the operator's to give; default: the game's rake
 	Payout       []int              `json:"payout,omitzero"`  // default: [10000]
@@ -39,14 +39,17 @@ type CreateInput struct {
 	Rounds              *int       `json:"rounds,omitzero"`         // swiss; default: by the number of entrants
 	LateJoinRounds      *int       `json:"lateJoinRounds,omitzero"` // swiss; default: 0
 	Room                *RoomInput `json:"room,omitzero"`
-	Seeding             Seeding    `json:"seeding,omitzero"`             // default: random
-	NoShowSeconds       *int64     `json:"noShowSeconds,omitzero"`       // default: 120
-	MatchTimeoutSeconds *int64     `json:"matchTimeoutSeconds,omitzero"` // default: of the game's rooms
-	Draws               Draws      `json:"draws,omitzero"`               // default: replay in a bracket, else half
+	Seeding             Seeding    `json:"seeding,omitzero" given:"nonzero"` // default: random
+	NoShowSeconds       *int64     `json:"noShowSeconds,omitzero"`           // default: 120
+	MatchTimeoutSeconds *int64     `json:"matchTimeoutSeconds,omitzero"`     // default: of the game's rooms
+	Draws               Draws      `json:"draws,omitzero" given:"nonzero"`   // default: replay in a bracket, else half
 
-	NoCheckIn  NoCheckIn    `json:"noCheckIn,omitzero"`  // default: refund
-	Visibility Visibility   `json:"visibility,omitzero"` // default: public
-	Metadata   wire.RawJSON `json:"metadata,omitzero"`   // a JSON object; default: {}
+	Disputes       Disputes `json:"disputes,omitzero" given:"nonzero"` // default: refund
+	DisputeSeconds *int64   `json:"disputeSeconds,omitzero"`           // default: 86,400
+
+	NoCheckIn  NoCheckIn    `json:"noCheckIn,omitzero" given:"nonzero"`  // default: refund
+	Visibility Visibility   `json:"visibility,omitzero" given:"nonzero"` // default: public
+	Metadata   wire.RawJSON `json:"metadata,omitzero"`                   // a JSON object; default: {}
 }
 
 // AddedPrizeInput is what staff adds to the pot. Both members are required.
@@ -57,18 +60,19 @@ type AddedPrizeInput struct {
 
 // BoardInput is what staff decides of the leaderboard of a score tournament.
 type BoardInput struct {
-	Order        leaderboards.Order    `json:"order,omitzero"`    // default: desc
-	Operator     leaderboards.Operator `json:"operator,omitzero"` // default: best
+	Order        leaderboards.Order    `json:"order,omitzero" given:"nonzero"`    // default: desc
+	Operator     leaderboards.Operator `json:"operator,omitzero" given:"nonzero"` // default: best
 	Decimals     int                   `json:"decimals,omitzero"`
-	Rules        *leaderboards.Rules   `json:"rules,omitzero"` // package leaderboards checks the scores in it
+	Writers      leaderboards.Writers  `json:"writers,omitzero"` // default: server
+	Rules        *leaderboards.Rules   `json:"rules,omitzero"`   // package leaderboards checks the scores in it
 	GraceSeconds int64                 `json:"graceSeconds,omitzero"`
 }
 
 // RoomInput is what staff decides of the rooms of matches.
 type RoomInput struct {
-	MaxPlayers *int            `json:"maxPlayers,omitzero"` // 2
-	Metadata   wire.RawJSON    `json:"metadata,omitzero"`   // default: {}
-	SettledBy  rooms.SettledBy `json:"settlement,omitzero"` // default: server
+	MaxPlayers *int            `json:"maxPlayers,omitzero"`                 // 2
+	Metadata   wire.RawJSON    `json:"metadata,omitzero"`                   // default: {}
+	SettledBy  rooms.SettledBy `json:"settlement,omitzero" given:"nonzero"` // default: server
 }
 
 // Terms are what the definition of a tournament depends on beside the request.
@@ -91,12 +95,16 @@ const (
 	maxDecimals      = 6
 	fullBps          = 10_000
 
-	minNoShowSeconds     = 5
-	maxNoShowSeconds     = 3_600
-	defaultNoShowSeconds = 120
-	minMatchSeconds      = 1
-	maxMatchSeconds      = 30 * 86_400
-	playersOfMatch       = 2
+	minNoShowSeconds      = 5
+	maxNoShowSeconds      = 3_600
+	defaultNoShowSeconds  = 120
+	minDisputeSeconds     = 60
+	maxDisputeSeconds     = 3 * 86_400
+	defaultDisputeSeconds = 86_400
+
+	minMatchSeconds = 1
+	maxMatchSeconds = 30 * 86_400
+	playersOfMatch  = 2
 
 	maxAhead = 366 * 24 * time.Hour // from now to the start, and from the start to the end
 )
@@ -145,6 +153,7 @@ func (in CreateInput) Prepare(t Terms) (Definition, error) {
 		in.prepareSwiss(&d, &errs)
 	}
 	amountErr := in.prepareMoney(&d, t, &errs)
+	d.checkWriters(&errs)
 	if err := errs.Err(); err != nil {
 		return Definition{}, err
 	}
@@ -287,13 +296,18 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 		d.Attempts = *in.Attempts
 		checkRange(errs, "attempts", d.Attempts, 1, maxPlayAttempts)
 	}
-	d.Board = &BoardSet{Order: leaderboards.Descending, Operator: leaderboards.Best}
+	d.Board = &BoardSet{
+		Order: leaderboards.Descending, Operator: leaderboards.Best, Writers: leaderboards.Writers{leaderboards.WriterServer},
+	}
 	if in.Board == nil {
 		return
 	}
 	b := BoardSet(*in.Board)
 	setDefault(&b.Order, leaderboards.Descending)
 	setDefault(&b.Operator, leaderboards.Best)
+	if b.Writers == nil {
+		b.Writers = d.Board.Writers
+	}
 	checkWord(errs, "board.order", b.Order, leaderboards.Descending, leaderboards.Ascending)
 	checkWord(errs, "board.operator", b.Operator,
 		leaderboards.Best, leaderboards.Last, leaderboards.Sum, leaderboards.Min, leaderboards.Max)
@@ -302,7 +316,38 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 	if b.Rules != nil && b.Rules.MaxSubmissions != 0 {
 		errs.Add("board.rules.maxSubmissions", "forbidden", "is what attempts decides")
 	}
+	if b.Rules != nil && b.Decimals >= 0 && b.Decimals <= maxDecimals {
+		leaderboards.CheckTournamentRules(errs, b.Rules, b.Decimals)
+	}
 	d.Board = &b
+}
+
+// checkWriters adds an error for writers of scores whom the tournament cannot have. The scores of a
+// tournament with a fee or a prize are money: players may send them within bounds alone.
+func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
+	b := d.Board
+	if b == nil {
+		return
+	}
+	for i, w := range b.Writers {
+		field := fmt.Sprintf("board.writers[%d]", i)
+		checkWord(errs, field, w, leaderboards.WriterServer, leaderboards.WriterPlayers)
+		if slices.Contains(b.Writers[:i], w) {
+			errs.Add(field, "duplicate", "is there twice")
+		}
+	}
+	if !slices.Contains(b.Writers, leaderboards.WriterServer) {
+		errs.Add("board.writers", "required", "must name server")
+	}
+	if !slices.Contains(b.Writers, leaderboards.WriterPlayers) {
+		if b.Rules != nil {
+			errs.Add("board.rules", "range", "are for scores of players, whom writers does not name")
+		}
+		return
+	}
+	if d.hasStakes() {
+		leaderboards.CheckPaidScores(errs, "board.rules", b.Order, b.Rules)
+	}
 }
 
 func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.FieldErrors) {
@@ -310,7 +355,8 @@ func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.Fiel
 		forbidMembers(errs, "tournaments with matches",
 			formatMember{"room", in.Room != nil}, formatMember{"seeding", in.Seeding != ""},
 			formatMember{"noShowSeconds", in.NoShowSeconds != nil},
-			formatMember{"matchTimeoutSeconds", in.MatchTimeoutSeconds != nil}, formatMember{"draws", in.Draws != ""})
+			formatMember{"matchTimeoutSeconds", in.MatchTimeoutSeconds != nil}, formatMember{"draws", in.Draws != ""},
+			formatMember{"disputes", in.Disputes != ""}, formatMember{"disputeSeconds", in.DisputeSeconds != nil})
 		return
 	}
 	d.Seeding, d.Draws = in.Seeding, in.Draws
@@ -321,6 +367,7 @@ func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.Fiel
 		checkWord(errs, "seeding", d.Seeding, SeedRandom, SeedByJoined)
 	}
 	d.prepareDraws(errs)
+	in.prepareDisputes(d, errs)
 	d.NoShowSeconds = defaultNoShowSeconds
 	if in.NoShowSeconds != nil {
 		d.NoShowSeconds = *in.NoShowSeconds
@@ -342,6 +389,16 @@ func (d *Definition) prepareDraws(errs *apierror.FieldErrors) {
 	}
 	setDefault(&d.Draws, DrawHalf)
 	checkWord(errs, "draws", d.Draws, DrawReplay, DrawSeed, DrawHalf)
+}
+
+func (in CreateInput) prepareDisputes(d *Definition, errs *apierror.FieldErrors) {
+	d.Disputes, d.DisputeSeconds = in.Disputes, defaultDisputeSeconds
+	setDefault(&d.Disputes, DisputesRefund)
+	checkWord(errs, "disputes", d.Disputes, DisputesRefund, DisputesReplay, DisputesVoid)
+	if in.DisputeSeconds != nil {
+		d.DisputeSeconds = *in.DisputeSeconds
+		checkRange(errs, "disputeSeconds", d.DisputeSeconds, minDisputeSeconds, maxDisputeSeconds)
+	}
 }
 
 func (in CreateInput) prepareRoom(d *Definition, errs *apierror.FieldErrors) {
@@ -464,6 +521,8 @@ func checkObject(errs *apierror.FieldErrors, field string, object wire.RawJSON) 
 		errs.Add(field, "type", "must be a JSON object")
 	case len(compact) > maxMetadataBytes:
 		errs.Add(field, "length", "must be at most 4 KiB")
+	case wire.HasInfinity(compact):
+		errs.Add(field, "range", "has a number that is too large for a double")
 	default:
 		return compact
 	}

@@ -44,7 +44,8 @@ func TestDefaultsOfANewTournament(t *testing.T) {
 				`"registrationOpensAt":"2026-11-20T17:00:00.000Z","checkInOpensAt":null,` +
 				`"startsAt":"2026-11-20T19:00:00.000Z","endsAt":null,` +
 				`"room":{"maxPlayers":2,"metadata":{},"settlement":"server"},"seeding":"random","noShowSeconds":120,` +
-				`"matchTimeoutSeconds":7200,"draws":"half","visibility":"public","metadata":{}}`,
+				`"matchTimeoutSeconds":7200,"draws":"half","disputes":"refund","disputeSeconds":86400,` +
+				`"visibility":"public","metadata":{}}`,
 		},
 		"bracket": {
 			bracketInput + `,"checkInOpensAt":"2026-11-20T18:00:00Z"`, `{"name":"Cup","format":"single_elimination",` +
@@ -52,7 +53,8 @@ func TestDefaultsOfANewTournament(t *testing.T) {
 				`"maxEntrants":8,"registrationOpensAt":"2026-11-20T17:00:00.000Z","checkInOpensAt":` +
 				`"2026-11-20T18:00:00.000Z","startsAt":"2026-11-20T19:00:00.000Z","endsAt":null,` +
 				`"room":{"maxPlayers":2,"metadata":{},"settlement":"server"},"seeding":"random","noShowSeconds":120,` +
-				`"matchTimeoutSeconds":7200,"draws":"replay","noCheckIn":"refund","visibility":"public","metadata":{}}`,
+				`"matchTimeoutSeconds":7200,"draws":"replay","disputes":"refund","disputeSeconds":86400,` +
+				`"noCheckIn":"refund","visibility":"public","metadata":{}}`,
 		},
 		"score": {
 			scoreInput + `,"entryTokenId":1,"entryFee":2.5,"addedPrize":{"amount":"50","from":"house"}`,
@@ -60,7 +62,8 @@ func TestDefaultsOfANewTournament(t *testing.T) {
 				`"from":"house"},"rakeBps":300,"payout":[10000],"minEntrants":2,"maxEntrants":64,` +
 				`"registrationOpensAt":"2026-11-20T17:00:00.000Z","checkInOpensAt":null,` +
 				`"startsAt":"2026-11-20T19:00:00.000Z","endsAt":"2026-11-21T19:00:00.000Z","attempts":1,` +
-				`"board":{"order":"desc","operator":"best","decimals":0,"graceSeconds":0},"visibility":"public","metadata":{}}`,
+				`"board":{"order":"desc","operator":"best","decimals":0,"writers":["server"],"graceSeconds":0},` +
+				`"visibility":"public","metadata":{}}`,
 		},
 	} {
 		d, err := prepare(t, "{"+c.body+"}", true)
@@ -115,8 +118,15 @@ func TestFaultsOfANewTournament(t *testing.T) {
 		{swissInput + `,"endsAt":"2026-11-20T19:00:00Z"`, "invalid_request endsAt"},
 		{swissInput + `,"noCheckIn":"refund"`, "invalid_request noCheckIn"},
 		{
+			swissInput + `,"disputes":"seed"`, "invalid_request disputes",
+		},
+		{
+			swissInput + `,"disputeSeconds":59`, "invalid_request disputeSeconds",
+		},
+		{
 			swissInput + `,"attempts":2,"board":{},"rounds":0,"lateJoinRounds":65,"noShowSeconds":4,` +
-				`"matchTimeoutSeconds":0,"draws":"win","seeding":"rating","room":{"maxPlayers":3,"settlement":"x","metadata":1}`,
+				`"matchTimeoutSeconds":0,"draws":"win","seeding":"rating","room":{"maxPlayers":3,"settlement":"x",` +
+				`"metadata":{"a":1e999}}`,
 			"invalid_request attempts board seeding draws noShowSeconds matchTimeoutSeconds room.maxPlayers " +
 				"room.settlement room.metadata rounds lateJoinRounds",
 		},
@@ -126,7 +136,7 @@ func TestFaultsOfANewTournament(t *testing.T) {
 			scoreInput + `,"attempts":1001,"room":{},"seeding":"joined","noShowSeconds":60,"draws":"seed",` +
 				`"board":{"order":"up","operator":"avg","decimals":7,"graceSeconds":-1,"rules":{"maxSubmissions":3}}`,
 			"invalid_request attempts board.order board.operator board.decimals board.graceSeconds " +
-				"board.rules.maxSubmissions room seeding noShowSeconds draws",
+				"board.rules.maxSubmissions room seeding noShowSeconds draws board.rules",
 		},
 		{swissInput + `,"entryFee":1`, "invalid_request entryTokenId"},
 		{swissInput + `,"addedPrize":{"amount":1,"from":"mint"}`, "invalid_request entryTokenId"},
@@ -168,6 +178,34 @@ func describe(err error) string {
 		words = append(words, field.Field)
 	}
 	return strings.Join(words, " ")
+}
+
+// Where money hangs on a score, players send it within bounds or not at all.
+func TestWritersOfAScoreTournament(t *testing.T) {
+	const fee, prize = `,"entryTokenId":1,"entryFee":1`, `,"entryTokenId":1,"addedPrize":{"amount":1,"from":"mint"}`
+	for _, c := range []struct{ body, want string }{
+		{`,"board":{}`, "<nil>"},
+		{fee + `,"board":{"writers":["server"]}`, "<nil>"},
+		{`,"board":{"writers":["server","players"]}`, "<nil>"},
+		{fee + `,"board":{"writers":["server","players"]}`, "invalid_request board.rules.max board.rules.play"},
+		{prize + `,"board":{"writers":["players","server"],"rules":{"max":5}}`, "invalid_request board.rules.play"},
+		{fee + `,"board":{"writers":["server","players"],"rules":{"play":true}}`, "invalid_request board.rules.max"},
+		{fee + `,"board":{"writers":["server","players"],"rules":{"max":5,"play":true}}`, "<nil>"},
+		{
+			fee + `,"board":{"order":"asc","writers":["server","players"],"rules":{"max":5,"play":true}}`,
+			"invalid_request board.rules.min",
+		},
+		{fee + `,"board":{"order":"asc","writers":["server","players"],"rules":{"min":5,"play":true}}`, "<nil>"},
+		{`,"board":{"writers":[]}`, "invalid_request board.writers"},
+		{`,"board":{"writers":["players"]}`, "invalid_request board.writers"},
+		{`,"board":{"writers":["server","rooms","server"]}`, "invalid_request board.writers[1] board.writers[2]"},
+		{`,"board":{"rules":{"play":true}}`, "invalid_request board.rules"},
+		{`,"board":{"writers":"server","rules":{"max":0.5}}`, "invalid_request board.rules.max board.rules"},
+	} {
+		if _, err := prepare(t, "{"+scoreInput+c.body+"}", false); describe(err) != c.want {
+			t.Errorf("%s\nreturns %s\nwant    %s", c.body, describe(err), c.want)
+		}
+	}
 }
 
 func TestWhatIsTheOperatorsIsForbiddenToAServer(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	soon = 90 * time.Second
 	// stepsAtOnce bounds what the leader does with one tournament before it goes on with others.
 	stepsAtOnce = 200
+	// maxErrors bounds how many errors of a game one look reports.
+	maxErrors = 3
 )
 
 // Run drives tournaments until ctx ends: it opens, starts, pairs, settles and cancels them. One
@@ -58,7 +60,7 @@ func (s *Service) driveGames(ctx context.Context, fence int64, gameIDs []int64) 
 // driveGame looks at the tournaments of a game that are due. It reports whether to look again in a
 // second. A tournament that fails holds up no other.
 func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy bool, err error) {
-	now, err := s.store.now(ctx)
+	now, err := s.store.db.ReadClockToEnd(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -76,6 +78,9 @@ func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy 
 			errs = append(errs, fmt.Errorf("tournament %d of game %d: %w", id, gameID, err))
 		}
 	}
+	if others := len(errs) - maxErrors; others > 0 {
+		errs = append(errs[:maxErrors], fmt.Errorf("and %d other tournaments of game %d", others, gameID))
+	}
 	return more || len(ids) > 0, errors.Join(errs...)
 }
 
@@ -90,7 +95,7 @@ func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
 		if err != nil {
 			return err
 		}
-		now, err := s.store.now(ctx)
+		now, err := s.store.db.ReadClockToEnd(ctx)
 		if err != nil {
 			return err
 		}

@@ -57,9 +57,7 @@ func (p *people) AreFriends(context.Context, int64, ...int64) (map[int64]bool, e
 	return nil, nil
 }
 
-func (p *people) Friends(context.Context, principal.Caller, int64, int) ([]users.Friend, int64, error) {
-	return nil, 0, nil
-}
+func (p *people) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
 
 func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
 	if id != p.gameID {
@@ -313,11 +311,30 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 		list = append(list, rooms.Placement{UserID: userID, Place: place})
 		ended.Places = append(ended.Places, rooms.Place{UserID: userID, Place: place})
 	}
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-	if _, err := f.rooms.Finish(f.t.Context(), server, *m.RoomID, list, idempotency.Receipt{}); err != nil {
-		f.t.Fatalf("finish %s: %v", m.ID, err)
+	for _, caller := range f.settlers(m) {
+		if _, err := f.rooms.Finish(f.t.Context(), caller, *m.RoomID, list, idempotency.Receipt{}); err != nil {
+			f.t.Fatalf("finish %s: %v", m.ID, err)
+		}
 	}
 	return f.report(m, ended)
+}
+
+// settlers are those who end a match: its server, or its players in agreement.
+func (f *fixture) settlers(m Match) []principal.Caller {
+	f.t.Helper()
+	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	room, err := f.rooms.Get(f.t.Context(), server, *m.RoomID)
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	if room.SettledBy == rooms.SettledByServer {
+		return []principal.Caller{server}
+	}
+	var players []principal.Caller
+	for _, p := range m.Players {
+		players = append(players, f.player(p.UserID))
+	}
+	return players
 }
 
 // report reports the end of the room of a match.

@@ -1,9 +1,11 @@
 package tournaments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +23,11 @@ const reportGrace = time.Minute
 func (d *Definition) roundWait() time.Duration { return d.noShow() + d.matchTimeout() }
 
 func (d *Definition) noShow() time.Duration { return time.Duration(d.NoShowSeconds) * time.Second }
+
+// dispute is how long a dispute waits for staff.
+func (d *Definition) dispute() time.Duration {
+	return time.Duration(cmp.Or(d.DisputeSeconds, defaultDisputeSeconds)) * time.Second
+}
 
 func (d *Definition) matchTimeout() time.Duration {
 	return time.Duration(d.MatchTimeoutSeconds) * time.Second
@@ -73,17 +80,75 @@ func decision(m *Match, winnerID int64, reason MatchReason) matchChange {
 	return c
 }
 
-// drawn returns the change of a match that nobody won, by the rule of the tournament.
-func (d *Definition) drawn(m *Match, mayReplay bool) matchChange {
+// replayed returns the change of a match that is played again.
+func (d *Definition) replayed(m *Match) matchChange {
+	c := changeOf(m, MatchWaiting)
+	c.newAttempt, c.roomID, c.wait = m.Attempt+1, "", d.roundWait()
+	return c
+}
+
+// isByConsensus reports whether the players say who has won.
+func (d *Definition) isByConsensus() bool { return d.Room.SettledBy == rooms.SettledByConsensus }
+
+// drawn returns the change of a match that ended in a draw, which all players reported, or the
+// server. After the last replay the seeds decide what a server said, as it could have named a
+// winner; what players said is decided by lot: else the better seed would agree to draws alone.
+func (t *tour) drawn(m *Match) matchChange {
+	d := &t.definition
 	switch {
 	case d.Draws == DrawHalf:
 		return decision(m, 0, Played)
-	case d.Draws == DrawReplay && mayReplay && m.Attempt < MaxAttempts:
-		c := changeOf(m, MatchWaiting)
-		c.newAttempt, c.roomID, c.wait = m.Attempt+1, "", d.roundWait()
-		return c
+	case d.Draws == DrawReplay && m.Attempt < MaxAttempts:
+		return d.replayed(m)
+	case d.Draws == DrawReplay && d.isByConsensus():
+		return decision(m, m.Players[t.lot(m)].UserID, Played)
 	default:
 		return decision(m, m.Players[0].UserID, Played) // the better seed
+	}
+}
+
+// lot returns 0 or 1 for a match, by the random number of the tournament's draw.
+func (t *tour) lot(m *Match) int {
+	round, number, _ := ParseMatchID(m.ID)
+	return rand.New(rand.NewPCG(t.draw, uint64(round)<<32|uint64(number))).IntN(2)
+}
+
+// disputed returns the change of a match that nobody decides, by the rule of the tournament.
+func (t *tour) disputed(m *Match, mayReplay bool) matchChange {
+	switch d := &t.definition; {
+	case d.Disputes == DisputesReplay && mayReplay && m.Attempt < MaxAttempts:
+		return d.replayed(m)
+	case d.Disputes == DisputesVoid:
+		return decision(m, 0, DoubleForfeit)
+	default: // also in a tournament of a build that knew no such rule
+		return decision(m, 0, Refunded)
+	}
+}
+
+// withoutResult returns the change of a match that could not be played, or whose server said
+// nothing: a draw where draws have points, else another attempt. In the end it is disputed; nobody
+// wins by silence.
+func (t *tour) withoutResult(m *Match, mayReplay bool) matchChange {
+	switch d := &t.definition; {
+	case d.Draws == DrawHalf:
+		return decision(m, 0, Played)
+	case d.Draws == DrawReplay && mayReplay && m.Attempt < MaxAttempts:
+		return d.replayed(m)
+	default:
+		return t.disputed(m, mayReplay)
+	}
+}
+
+// unreported returns the change of a match whose room was cancelled, or goes on past its time, for
+// a reason; "" for none. Players who could have reported, and did not, lose both.
+func (t *tour) unreported(m *Match, reason string) matchChange {
+	switch {
+	case !t.definition.isByConsensus():
+		return t.withoutResult(m, true)
+	case reason == rooms.ReasonDisputeRefunded || reason == rooms.ReasonServer || reason == rooms.ReasonOperator:
+		return t.disputed(m, true)
+	default:
+		return decision(m, 0, DoubleForfeit)
 	}
 }
 
@@ -132,11 +197,22 @@ func (s *Service) readField(ctx context.Context, t *tour) (field, error) {
 		f.contestants[i] = c
 	}
 	matches, err := s.store.readAllMatches(ctx, t)
+	refunded := map[int64]bool{}
 	for i := range matches {
-		if matches[i].isDecided() {
-			f.decided = append(f.decided, outcomeOf(&matches[i]))
-			f.isPlayed = f.isPlayed || *matches[i].Reason != Bye && *matches[i].Reason != DoubleForfeit
+		m := &matches[i]
+		if !m.isDecided() {
+			continue
 		}
+		f.decided = append(f.decided, outcomeOf(m))
+		f.isPlayed = f.isPlayed || !slices.Contains([]MatchReason{Bye, DoubleForfeit, Refunded}, *m.Reason)
+		for _, p := range m.Players {
+			refunded[p.UserID] = refunded[p.UserID] || *m.Reason == Refunded
+		}
+	}
+	for i := range f.contestants {
+		c := &f.contestants[i]
+		e := byUser[c.UserID] // who came back in a late round has paid again
+		c.IsRefunded = refunded[c.UserID] && e.isOut() && (e.stake == 0 || t.definition.EntryFeeUnits == 0)
 	}
 	slices.SortFunc(f.decided, func(a, b outcome) int {
 		if a.Round != b.Round {
@@ -211,7 +287,7 @@ func newMatch(round int, p pairing, seedOf map[int64]int) Match {
 func placesOf(results []*result) []payout {
 	var places []payout
 	for i := range results {
-		if !results[i].IsDisqualified {
+		if !results[i].IsDisqualified && !results[i].IsRefunded {
 			places = append(places, payout{userID: results[i].UserID, place: results[i].Place})
 		}
 	}
@@ -261,22 +337,58 @@ func (s *Service) driveMatch(
 	case m.Status == MatchWaiting && !isOver:
 		return s.openRoom(ctx, by, t, m, info, now)
 	case m.Status == MatchWaiting: // there was no room for it
-		c := t.definition.drawn(m, false)
+		c := t.withoutResult(m, false)
 		c.was, c.isOver = MatchWaiting, true
-		return true, s.store.report(ctx, by, t, c)
+		return true, s.change(ctx, by, t, m, c)
 	case m.Status == MatchReady && isOver:
 		return s.decideByPresence(ctx, by, t, m)
 	case m.Status == MatchPlaying && isOver:
-		c := t.definition.drawn(m, true)
-		c.was, c.isOver = MatchPlaying, true
-		return true, s.decideWithoutRoom(ctx, by, t, m, c)
+		return true, s.decideByRoom(ctx, by, t, m, now)
 	}
 	return false, nil
 }
 
+// decideByRoom decides a match at its deadline by what became of its room, or gives it more time:
+// while players may contradict a report, and while staff may decide a dispute.
+func (s *Service) decideByRoom(ctx context.Context, by lead, t *tour, m *Match, now time.Time) error {
+	room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
+	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
+		room.Ended.Reason, err = rooms.ReasonDisputeRefunded, nil
+	}
+	if err != nil {
+		return err
+	}
+	c := changeOf(m, MatchPlaying)
+	switch end := room.DisputedAt.Add(t.definition.dispute()); {
+	case room.Status == rooms.Started && room.ReportUntil.After(now):
+		c.wait = room.ReportUntil.Sub(now) + reportGrace
+	case room.Status == rooms.Disputed && end.After(now):
+		c.wait = end.Sub(now) + reportGrace
+	case room.Status == rooms.Disputed:
+		c = t.disputed(m, true)
+	case room.Status == rooms.Finished:
+		c = t.finished(m, room.Ended)
+	default:
+		c = t.unreported(m, room.Ended.Reason)
+	}
+	c.was, c.isOver = MatchPlaying, true
+	if c.status == MatchPlaying {
+		return s.store.report(ctx, by, t, c)
+	}
+	return s.decideWithoutRoom(ctx, by, t, m, c)
+}
+
+// change stores a change of a match.
+func (s *Service) change(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+	if c.reason == Refunded {
+		return s.store.refund(ctx, by, t, m, c)
+	}
+	return s.store.report(ctx, by, t, c)
+}
+
 // decideWithoutRoom changes a match and ends the room that it had.
 func (s *Service) decideWithoutRoom(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
-	err := s.store.report(ctx, by, t, c)
+	err := s.change(ctx, by, t, m, c)
 	if err == nil {
 		s.closeRoom(ctx, t, m)
 	}
@@ -310,11 +422,13 @@ func (s *Service) openRoom(
 	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, now time.Time,
 ) (isOpen bool, err error) {
 	d := &t.definition
+	// The rooms of a large round are opened one after the other, for longer than players may take.
+	deadline := now.Add(time.Since(info.readAt) + d.noShow())
 	room, err := s.Rooms.OpenMatch(ctx, rooms.MatchInput{
 		GameID: t.gameID, TournamentID: t.id, MatchID: m.ID, Attempt: m.Attempt, RoundStart: info.startedAt,
 		Players:  []int64{m.Players[0].UserID, m.Players[1].UserID},
 		Metadata: d.Room.Metadata, SettledBy: d.Room.SettledBy, Visibility: rooms.Visibility(d.Visibility),
-		Deadline: now.Add(d.noShow()), MatchTimeout: d.matchTimeout(),
+		Deadline: deadline, MatchTimeout: d.matchTimeout(), Dispute: d.dispute(), HasStakes: d.hasStakes(),
 	})
 	if err != nil {
 		slog.WarnContext(ctx, "the room of a match cannot be opened", "game", t.gameID, "tournament", t.id,
@@ -322,7 +436,7 @@ func (s *Service) openRoom(
 		return false, nil
 	}
 	err = s.store.notifyPlayers(ctx, t.id, matchCall{
-		MatchID: m.ID, RoomID: room.RoomID, Deadline: now.Add(d.noShow()),
+		MatchID: m.ID, RoomID: room.RoomID, Deadline: deadline,
 		Users: []int64{m.Players[0].UserID, m.Players[1].UserID},
 	})
 	if err != nil {
@@ -354,11 +468,17 @@ func (s *Service) decideByPresence(ctx context.Context, by lead, t *tour, m *Mat
 		c = decision(m, 0, DoubleForfeit)
 	case len(present) == 1:
 		c = decision(m, present[0], Walkover)
-	default: // it was cancelled by hand
-		c = t.definition.drawn(m, true)
+	default: // it was cancelled by hand, or has started and ended since
+		room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
+		if err != nil && !errors.Is(err, apierror.RoomNotFound) {
+			return false, err
+		}
+		if c = t.withoutResult(m, true); !room.Ended.StartedAt.IsZero() {
+			c = t.unreported(m, room.Ended.Reason)
+		}
 	}
 	c.was = MatchReady
-	return true, s.store.report(ctx, by, t, c)
+	return true, s.change(ctx, by, t, m, c)
 }
 
 // cancelRooms ends the rooms of the undecided matches of a tournament that is being cancelled.
@@ -404,11 +524,23 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 		case t.status != Running || m.isDecided() || m.Attempt != attempt:
 			return nil
 		}
-		c, isReported := t.definition.ended(&m, e)
-		if !isReported {
-			return nil
+		if e.Status == rooms.Cancelled && e.StartedAt.IsZero() {
+			return nil // it is decided at the deadline by who sat in it
 		}
-		err = s.store.report(ctx, byStaff, t, c)
+		c := t.finished(&m, e)
+		if e.Status == rooms.Cancelled {
+			c = t.unreported(&m, e.Reason)
+		}
+		if c.reason == Refunded { // who is out already gets no fee back
+			states, err := s.store.readStates(ctx, t, []Match{m})
+			if err != nil {
+				return err
+			}
+			if decided, isDecided := withoutThoseOut(&m, states); isDecided {
+				c = decided
+			}
+		}
+		err = s.change(ctx, byStaff, t, &m, c)
 		if errors.Is(err, errStale) {
 			continue
 		}
@@ -421,12 +553,8 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 	return apierror.VersionConflict
 }
 
-// ended returns what the end of its room means for a match; false for a room that was not started,
-// which is decided at the deadline by who sat in it.
-func (d *Definition) ended(m *Match, e rooms.Ended) (matchChange, bool) {
-	if e.Status == rooms.Cancelled {
-		return d.drawn(m, true), !e.StartedAt.IsZero()
-	}
+// finished returns what the result of its room means for a match.
+func (t *tour) finished(m *Match, e rooms.Ended) matchChange {
 	var winners []int64
 	for _, p := range e.Places {
 		if p.Place == 1 && m.has(p.UserID) {
@@ -434,9 +562,9 @@ func (d *Definition) ended(m *Match, e rooms.Ended) (matchChange, bool) {
 		}
 	}
 	if len(winners) == 1 {
-		return decision(m, winners[0], Played), true
+		return decision(m, winners[0], Played)
 	}
-	return d.drawn(m, true), true
+	return t.drawn(m)
 }
 
 // parseFeeds returns the match that a room feeds: "t.<tournament>.<match>.<attempt>".

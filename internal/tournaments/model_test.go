@@ -86,6 +86,10 @@ func newModel(t *rapid.T, db *redisdb.DB, c *crashes) *model {
 	m.id = m.create(m.swiss(func(in *CreateInput) {
 		in.Format = rapid.SampledFrom([]Format{FormatSwiss, FormatElimination, FormatRoundRobin}).Draw(t, "format")
 		in.MaxEntrants = modelPlayers
+		in.Room = &RoomInput{SettledBy: rapid.SampledFrom([]rooms.SettledBy{
+			rooms.SettledByServer, rooms.SettledByConsensus,
+		}).Draw(t, "settlement")}
+		in.Disputes = rapid.SampledFrom([]Disputes{DisputesRefund, DisputesReplay, DisputesVoid}).Draw(t, "disputes")
 		if rapid.Bool().Draw(t, "with a prize") {
 			in.AddedPrize = &AddedPrizeInput{Amount: "3.01", From: FromMint}
 		}
@@ -218,10 +222,34 @@ func (m *model) play() {
 	if room.Status != rooms.Started {
 		return
 	}
+	if room.SettledBy == rooms.SettledByConsensus && rapid.IntRange(0, 2).Draw(m.rapid, "contradict") == 0 {
+		m.say(one, one.Players[0].UserID, one.Players[0].UserID)
+		m.say(one, one.Players[1].UserID, one.Players[1].UserID)
+		if rapid.Bool().Draw(m.rapid, "no decision") {
+			m.passDispute(m.id, one)
+		}
+		return
+	}
 	places := map[int64]int{one.Players[0].UserID: 1, one.Players[1].UserID: rapid.IntRange(1, 2).Draw(m.rapid, "place")}
 	if err := m.finish(one, places); err != nil {
 		m.rapid.Fatalf("%v", err)
 	}
+}
+
+// passWhole makes the time of a match be over, and that of its dispute.
+func (m *model) passWhole(one Match) {
+	m.rapid.Helper()
+	if one.RoomID != nil {
+		room, err := m.rooms.Get(m.rapid.Context(), operator, *one.RoomID)
+		if err != nil {
+			m.rapid.Fatalf("%v", err)
+		}
+		if room.Status == rooms.Disputed {
+			m.passDispute(m.id, one)
+			return
+		}
+	}
+	m.pass(m.id, one)
 }
 
 // check compares the money, the versions and the numbers of the events.
@@ -264,7 +292,7 @@ func (m *model) end() {
 		}
 		for _, one := range m.currentMatches(m.id) {
 			if !one.isDecided() {
-				m.pass(m.id, one)
+				m.passWhole(one)
 			}
 		}
 		m.fence++

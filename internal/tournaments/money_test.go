@@ -1,13 +1,17 @@
 package tournaments
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/rooms"
 )
 
 func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
@@ -205,6 +209,43 @@ func TestAFeeCountsAsAStakeOfAPlayerWhoSetsLimitsLater(t *testing.T) {
 	})
 }
 
+// A prize counts as the payout of a room does. What is counted while a player plays is what is
+// counted of the history of a player who sets limits later.
+func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		setLimits := func(userID int64) string {
+			t.Helper()
+			loss := wallet.AmountInput("3")
+			limits, err := f.wallet.SetLimits(t.Context(), f.player(userID), wallet.LimitsInput{
+				UserID: userID, TokenCode: f.token.Code, MaxLoss: new(&loss),
+			})
+			if err != nil || *limits.OpenRooms != 0 {
+				t.Fatalf("%+v, %v", limits, err)
+			}
+			return *limits.LostUnits
+		}
+		f.give(1000, 1)
+		setLimits(1)
+		for opponent := int64(2); opponent <= 3; opponent++ { // 1 and 2 win a cup each, then 1 and 3
+			id := f.start(f.swiss(func(in *CreateInput) { in.Payout = []int{5000, 5000} }), 1, opponent)
+			f.win(f.match(id, 1), 1)
+			f.leadUntil(t, id, Finished)
+		}
+		list, err := f.wallet.ReadLimits(t.Context(), f.gameID, 1, f.token.Code)
+		if err != nil || *list.Items[0].LostUnits != "24" { // the first gets 238 of 475
+			t.Errorf("%s, %v; want 24, half of what the house took of two pots", *list.Items[0].LostUnits, err)
+		}
+		if got := setLimits(2); got != "13" {
+			t.Errorf("of the history of player 2 %s units are lost; want 13, half of a rake", got)
+		}
+		third := f.create(f.swiss(nil))
+		if _, err := f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{}); err != nil {
+			t.Errorf("a third cup: %v", err)
+		}
+		f.check()
+	})
+}
+
 func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(func(in *CreateInput) {
@@ -231,4 +272,101 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 		}
 		f.check()
 	})
+}
+
+// Of a prize that the operator promised only the operator disposes: a server key does not cancel,
+// and where the players report the results it neither decides a match nor disqualifies.
+func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
+	newFixtureWithPrize := func(t *testing.T, by principal.Caller, settledBy rooms.SettledBy) (*fixture, int64) {
+		f := newFixture(t, redistest.Single(t))
+		if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.wallet.PatchToken(t.Context(), operator, f.token.Code, wallet.TokenPatch{
+			Games: &[]wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "1000"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.Create(t.Context(), by, f.gameID, f.swiss(func(in *CreateInput) {
+			in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint}
+			in.Room = &RoomInput{SettledBy: settledBy}
+		}), idempotency.Receipt{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.enter(r.Tournament.ID, 1, 2)
+		if _, err := f.Start(t.Context(), operator, f.gameID, r.Tournament.ID, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+		f.lead()
+		return f, r.Tournament.ID
+	}
+	server := func(f *fixture) principal.Caller {
+		return principal.Caller{Role: principal.Server, GameID: f.gameID}
+	}
+	for name, c := range map[string]struct {
+		byOperator        bool
+		settledBy         rooms.SettledBy
+		mayAct, mayCancel bool
+	}{
+		"of the operator, by consensus": {true, rooms.SettledByConsensus, false, false},
+		"of the operator, by a server":  {true, rooms.SettledByServer, true, false},
+		"of the server, by consensus":   {false, rooms.SettledByConsensus, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			by := operator
+			if !c.byOperator {
+				by = principal.Caller{Role: principal.Server, GameID: lastGame.Load() + 1}
+			}
+			f, id := newFixtureWithPrize(t, by, c.settledBy)
+			check := func(act string, may bool, err error) {
+				t.Helper()
+				if errors.Is(err, apierror.Forbidden) == may || may && err != nil {
+					t.Errorf("%s: %v", act, err)
+				}
+			}
+			_, err := f.Cancel(t.Context(), server(f), f.gameID, id, idempotency.Receipt{})
+			check("cancel", c.mayCancel, err)
+			if c.mayCancel {
+				return
+			}
+			_, _, err = f.Resolve(t.Context(), server(f), f.gameID, id, "r1m1", 1, idempotency.Receipt{})
+			check("resolve", c.mayAct, err)
+			_, err = f.Disqualify(t.Context(), server(f), f.gameID, id, 2, idempotency.Receipt{})
+			check("disqualify", c.mayAct, err)
+			_, err = f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{})
+			check("cancel by the operator", true, err)
+		})
+	}
+}
+
+// Where the players report the results and the operator promised the prize, a server key does not
+// start a tournament that has two friends in it, and decides no match by ending its room.
+func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	id := f.create(f.consensus(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint} }))
+	f.enter(id, 1, 2, 3, 4)
+	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	_, err := f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{})
+	wantCode(t, err, apierror.Forbidden)
+	if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
+		t.Fatal(err)
+	}
+	f.lead()
+	waiting := f.match(id, 3)
+	_, err = f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{})
+	wantCode(t, err, apierror.Forbidden)
+	played := f.playing(id, f.match(id, 1))
+	won := []rooms.Placement{{UserID: 1, Place: 1}, {UserID: played.opponentOf(1), Place: 2}}
+	_, err = f.rooms.Finish(t.Context(), server, *played.RoomID, won, idempotency.Receipt{})
+	wantCode(t, err, apierror.Forbidden)
+	_, err = f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{})
+	wantCode(t, err, apierror.Forbidden)
+	if _, err := f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -13,6 +13,7 @@ type contestant struct {
 	Seed           int  // from 1; each once
 	IsOut          bool // left or disqualified: never paired again
 	IsDisqualified bool // behind all others in the standings
+	IsRefunded     bool // out of a match that nobody decided, with the fee back: gets nothing of the pot
 }
 
 // outcome is a decided match as pairings and standings count it.

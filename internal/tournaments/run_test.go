@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -137,6 +140,72 @@ func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 			t.Errorf("of a cancelled one: %v", got)
 		}
 	})
+}
+
+// slowRooms takes a while to open a room: time itself is what the test is about.
+type slowRooms struct {
+	Rooms
+	opens time.Duration
+	given []time.Duration // to the players of each match, until its deadline
+}
+
+func (r *slowRooms) OpenMatch(ctx context.Context, in rooms.MatchInput) (rooms.Room, error) {
+	r.given = append(r.given, time.Until(in.Deadline))
+	r.wait()
+	return r.Rooms.OpenMatch(ctx, in)
+}
+
+func (r *slowRooms) wait() { time.Sleep(r.opens) }
+
+// Else the players of the last match of a large round would lose before they have a room.
+func TestPlayersHaveTheSameTimeHoweverLateTheirRoomIsOpened(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	slow := &slowRooms{Rooms: f.Rooms, opens: 100 * time.Millisecond}
+	f.Rooms = slow
+	f.start(f.swiss(func(in *CreateInput) { in.NoShowSeconds = new(int64(10)) }), 1, 2, 3, 4, 5, 6, 7, 8)
+	if len(slow.given) != 4 {
+		t.Fatalf("%d rooms were opened", len(slow.given))
+	}
+	for i, given := range slow.given {
+		if given < slow.given[0]-slow.opens/2 {
+			t.Errorf("room %d leaves its players %v, the first one %v", i+1, given, slow.given[0])
+		}
+	}
+}
+
+func TestAPageOfEntrantsGoesOnAfterOneWhoLeftWhileItWasRead(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.swiss(nil))
+	f.enter(id, 1, 2, 3, 4, 5)
+	// As the second read finds it when player 2 leaves between the two.
+	if err := f.db.Client.HDel(t.Context(), keys.TourEntrants(f.gameID, id), "2").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var pages [][]int64
+	for cursor := ""; ; {
+		list, next, err := f.Entrants(t.Context(), operator, f.gameID, id, cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page []int64
+		for _, e := range list {
+			page = append(page, e.User.ID)
+		}
+		if pages = append(pages, page); next == "" || len(pages) > 5 {
+			break
+		}
+		cursor = next
+	}
+	if got := fmt.Sprint(pages); got != "[[1] [3 4] [5]]" {
+		t.Errorf("the pages are %s", got)
+	}
+	tour, err := f.read(t.Context(), operator, f.gameID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := f.store.readAllEntrants(t.Context(), tour); err != nil || len(all) != 4 {
+		t.Errorf("all of them are %v, %v", all, err)
+	}
 }
 
 func TestAMatchIsDecidedByWhoIsThere(t *testing.T) {

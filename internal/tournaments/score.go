@@ -3,6 +3,7 @@ package tournaments
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/secret"
 )
 
 // Boards keeps the scores of score tournaments. *leaderboards.Service implements it.
@@ -17,8 +19,9 @@ type Boards interface {
 	CreateForTournament(ctx context.Context, gameID int64, d leaderboards.Definition) error
 	StartTournamentPlay(ctx context.Context, caller principal.Caller, gameID, tournamentID int64) (
 		leaderboards.Play, error)
-	EndSeason(ctx context.Context, caller principal.Caller, gameID int64, key string, number int64) (
-		leaderboards.Season, error)
+	DropTournamentPlay(ctx context.Context, gameID, tournamentID, userID int64, playID string) error
+	EndTournament(ctx context.Context, gameID, tournamentID int64) error
+	Delete(ctx context.Context, caller principal.Caller, gameID int64, key string) error
 	ListSeasons(ctx context.Context, caller principal.Caller, gameID int64, key string, before int64, limit int) (
 		page []leaderboards.Season, next int64, err error)
 	Entries(ctx context.Context, caller principal.Caller, gameID int64, key string, scope leaderboards.Scope,
@@ -34,16 +37,20 @@ const scoresAtOnce = 100
 // boardDefinition returns the board of a score tournament.
 func (t *tour) boardDefinition() leaderboards.Definition {
 	set := t.definition.Board
+	d := leaderboards.Definition{
+		Board: leaderboards.TournamentBoard(t.id), Name: t.definition.Name, Order: set.Order, Operator: set.Operator,
+		Decimals: set.Decimals, Writers: leaderboards.Writers{leaderboards.WriterServer}, GraceSeconds: set.GraceSeconds,
+	}
+	if !t.definition.playersMayWrite() {
+		return d
+	}
 	rules := leaderboards.Rules{}
 	if set.Rules != nil {
 		rules = *set.Rules
 	}
 	rules.Play, rules.MaxSubmissions = true, int64(t.definition.Attempts)
-	return leaderboards.Definition{
-		Board: leaderboards.TournamentBoard(t.id), Name: t.definition.Name, Order: set.Order, Operator: set.Operator,
-		Decimals: set.Decimals, Writers: leaderboards.Writers{leaderboards.WriterServer, leaderboards.WriterPlayers},
-		Rules: &rules, GraceSeconds: set.GraceSeconds,
-	}
+	d.Writers, d.Rules = append(d.Writers, leaderboards.WriterPlayers), &rules
+	return d
 }
 
 // onBehalfOf returns the caller with which tournaments use the boards of a game.
@@ -52,7 +59,8 @@ func onBehalfOf(gameID int64) principal.Caller {
 }
 
 // StartAttempt begins a play of the calling player in a score tournament. Its score is sent to the
-// board of the tournament.
+// board of the tournament: by the player where writers names players, else by the game's server,
+// whom the attempt tells that the player plays.
 //
 // It returns invalid_request when the tournament has no attempts, not_entrant, disqualified,
 // tournament_closed (it does not run, or endsAt has passed), attempts_exhausted, store_full.
@@ -71,6 +79,9 @@ func (s *Service) StartAttempt(
 	case t.status != Running:
 		return Attempt{}, apierror.TournamentClosed
 	}
+	if !t.definition.playersMayWrite() {
+		return s.countAttempt(ctx, t, caller.UserID)
+	}
 	play, err := s.Boards.StartTournamentPlay(ctx, caller, gameID, id)
 	if errors.Is(err, apierror.BoardNotFound) { // the leader has not come to it yet
 		if err = s.Boards.CreateForTournament(ctx, gameID, t.boardDefinition()); err == nil {
@@ -83,10 +94,36 @@ func (s *Service) StartAttempt(
 	// Counted last, so that no attempt is lost when the node dies before the player hears of the play.
 	used, err := s.store.beginAttempt(ctx, t, caller.UserID)
 	if err != nil {
+		if dropErr := s.Boards.DropTournamentPlay(ctx, gameID, id, caller.UserID, play.PlayID); dropErr != nil {
+			slog.WarnContext(ctx, "the play of a refused attempt is left until it expires", "game", gameID,
+				"tournament", id, "error", dropErr)
+		}
 		return Attempt{}, err
 	}
 	return Attempt{
 		PlayID: play.PlayID, StartedAt: play.StartedAt, ExpiresAt: play.ExpiresAt, Left: t.definition.Attempts - used,
+	}, nil
+}
+
+// countAttempt is StartAttempt where the game's server sends the scores: there is no play that a
+// score would have to name.
+func (s *Service) countAttempt(ctx context.Context, t *tour, userID int64) (Attempt, error) {
+	now, err := s.store.db.ReadClock(ctx)
+	if err != nil {
+		return Attempt{}, err
+	}
+	// The leader may not have come to it yet, and the score may come at once.
+	if err := s.Boards.CreateForTournament(ctx, t.gameID, t.boardDefinition()); err != nil {
+		return Attempt{}, err
+	}
+	used, err := s.store.beginAttempt(ctx, t, userID)
+	if err != nil {
+		return Attempt{}, err
+	}
+	grace := time.Duration(t.definition.Board.GraceSeconds) * time.Second
+	return Attempt{
+		PlayID: secret.New(), StartedAt: now.UTC(), ExpiresAt: t.definition.EndsAt.Add(grace),
+		Left: t.definition.Attempts - used,
 	}, nil
 }
 
@@ -97,7 +134,7 @@ func (s *Service) driveScore(ctx context.Context, by lead, t *tour, now time.Tim
 		return false, s.Boards.CreateForTournament(ctx, t.gameID, t.boardDefinition())
 	}
 	staff, board := onBehalfOf(t.gameID), leaderboards.TournamentBoard(t.id)
-	_, err = s.Boards.EndSeason(ctx, staff, t.gameID, board, scoreSeason)
+	err = s.Boards.EndTournament(ctx, t.gameID, t.id)
 	if errors.Is(err, apierror.BoardNotFound) { // nobody has played
 		return true, s.settleTour(ctx, by, t, nil)
 	}
@@ -142,7 +179,7 @@ func (s *Service) scorePlaces(ctx context.Context, t *tour, n int) (places []pay
 // scoreEntry is an entry of the board of a tournament.
 type scoreEntry struct {
 	leaderboards.Entry
-	isOfEntrant bool // who is not disqualified; staff may have sent a score of anybody
+	isOfEntrant bool // who plays; staff may have sent a score of anybody
 }
 
 func (s *Service) scoreEntries(
@@ -163,7 +200,7 @@ func (s *Service) scoreEntries(
 	}
 	isEntrant := make(map[int64]bool, len(entrants))
 	for i := range entrants {
-		isEntrant[entrants[i].userID] = entrants[i].state != EntrantDisqualified
+		isEntrant[entrants[i].userID] = entrants[i].mayWin(t)
 	}
 	for _, e := range page {
 		entries = append(entries, scoreEntry{e, isEntrant[e.User.ID]})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -19,6 +20,10 @@ func (f *fixture) score(change func(in *CreateInput)) CreateInput {
 	in := CreateInput{
 		Name: "Race", Format: FormatScore, EntryTokenID: f.token.ID, EntryFee: "2.50", MaxEntrants: 100,
 		StartsAt: &start, EndsAt: new(start.Add(time.Second)), Payout: []int{7000, 3000}, Attempts: new(2),
+		Board: &BoardInput{
+			Writers: leaderboards.Writers{leaderboards.WriterServer, leaderboards.WriterPlayers},
+			Rules:   &leaderboards.Rules{Max: new(leaderboards.ScoreInput("1000")), Play: true},
+		},
 	}
 	if change != nil {
 		change(&in)
@@ -129,4 +134,135 @@ func TestAScoreTournamentThatNobodyPlaysReturnsTheFees(t *testing.T) {
 		f.leadUntil(t, id, Cancelled)
 		f.wantUnplayed(id, 1, 2)
 	})
+}
+
+// An entrant cannot send a score, nor keep a play, where the game's server writes.
+func TestOnlyTheServerSendsScoresUnlessStaffNamesPlayers(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.score(func(in *CreateInput) { in.Board, in.Attempts = nil, new(1) }))
+	f.enter(id, 1, 2)
+	f.leadUntil(t, id, Running)
+	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
+	board, server := leaderboards.TournamentBoard(id), principal.Caller{Role: principal.Server, GameID: f.gameID}
+	wantCode(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
+	_, err := f.boards.Submit(t.Context(), server, f.gameID, board,
+		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := f.standings(id); len(list) != 1 || list[0].User.ID != 2 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// What a score of a player may be is bounded where it may win money.
+func TestAScoreBeyondTheBoundOfAPaidTournamentIsRejected(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.score(nil))
+	f.enter(id, 1, 2)
+	f.leadUntil(t, id, Running)
+	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
+	if err := f.attempt(id, 1, "1000"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A tournament of a build that stored no writers took scores of players: it does so on where they
+// are bounded or nothing hangs on them.
+func TestATournamentOfAnOlderBuildKeepsItsWritersWhereNobodyCanWinByThem(t *testing.T) {
+	bounded := &leaderboards.Rules{Max: new(leaderboards.ScoreInput("9"))}
+	for name, c := range map[string]struct {
+		definition Definition
+		want       bool
+	}{
+		"free":             {Definition{Board: &BoardSet{}}, true},
+		"paid":             {Definition{Board: &BoardSet{}, EntryFeeUnits: 1}, false},
+		"paid and bounded": {Definition{Board: &BoardSet{Rules: bounded}, EntryFeeUnits: 1}, true},
+		"a bound of what is worse": {
+			Definition{Board: &BoardSet{Order: leaderboards.Ascending, Rules: bounded}, EntryFeeUnits: 1}, false,
+		},
+	} {
+		if got := c.definition.playersMayWrite(); got != c.want {
+			t.Errorf("%s: %v; want %v", name, got, c.want)
+		}
+	}
+}
+
+// A play is a key that stays: an attempt that is refused leaves none.
+func TestARefusedAttemptLeavesNoPlay(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.score(nil))
+	f.enter(id, 1, 2)
+	f.leadUntil(t, id, Running)
+	_, err := f.StartAttempt(t.Context(), f.player(9), f.gameID, id)
+	wantCode(t, err, apierror.NotEntrant)
+	at := keys.NewBoardShard(f.gameID, leaderboards.TournamentBoard(id), 0)
+	if listed, err := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 9)).Result(); err != nil || listed != 0 {
+		t.Errorf("%d plays are listed, %v", listed, err)
+	}
+	plays, _, err := f.db.Client.Scan(t.Context(), 0, keys.BoardPlay(at, "*"), 100_000).Result()
+	if err != nil || len(plays) != 0 {
+		t.Errorf("it leaves %v, %v", plays, err)
+	}
+	if _, err := f.StartAttempt(t.Context(), f.player(1), f.gameID, id); err != nil {
+		t.Fatal(err)
+	}
+	if listed := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 1)).Val(); listed != 1 {
+		t.Errorf("an entrant has %d plays", listed)
+	}
+}
+
+// Who does not check in has the fee back and does not play: a score that the game's server sends of
+// them all the same has no place.
+func TestWhoDidNotCheckInWinsNoScoreTournament(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.score(func(in *CreateInput) {
+		in.Board, in.Attempts = nil, nil
+		in.CheckInOpensAt = new(time.Now().Add(50 * time.Millisecond))
+	}))
+	f.enter(id, 1, 2, 3)
+	f.leadUntil(t, id, CheckIn)
+	for _, userID := range []int64{1, 2} {
+		if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.leadUntil(t, id, Running)
+	f.lead()
+	f.wantBalance(3, 1000, 0)
+	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	for userID, score := range map[int64]leaderboards.ScoreInput{1: "10", 2: "20", 3: "30"} {
+		_, err := f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
+			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 {
+		t.Errorf("%+v", list)
+	}
+	f.pollBoards(t, id)
+	f.leadUntil(t, id, Finished)
+	f.wantBalance(3, 1000, 0)
+	f.check()
+}
+
+// A server key does not delete the board of a tournament, but a tournament that has ended with it.
+func TestAServerKeyDeletesAScoreTournamentThatHasEnded(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	id := f.create(f.score(nil))
+	f.enter(id, 1, 2)
+	f.leadUntil(t, id, Running)
+	server, board := principal.Caller{Role: principal.Server, GameID: f.gameID}, leaderboards.TournamentBoard(id)
+	wantCode(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
+	wantCode(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
+	if _, err := f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}); err != nil {
+		t.Fatal(err)
+	}
+	f.leadUntil(t, id, Cancelled)
+	if err := f.Delete(t.Context(), server, f.gameID, id); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.boards.Get(t.Context(), operator, f.gameID, board)
+	wantCode(t, err, apierror.BoardNotFound)
 }

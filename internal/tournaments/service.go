@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -14,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leader"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -48,6 +50,7 @@ type Rooms interface {
 	OpenMatch(ctx context.Context, in rooms.MatchInput) (rooms.Room, error)
 	CloseMatch(ctx context.Context, gameID int64, roomID string) (status rooms.Status, present []int64, err error)
 	CancelMatch(ctx context.Context, gameID int64, roomID, reason string) error
+	ReadMatch(ctx context.Context, gameID int64, roomID string) (rooms.MatchState, error)
 }
 
 // Prizes holds and pays the pot. *prizes.Service implements it.
@@ -57,12 +60,13 @@ type Prizes interface {
 	Plan(ctx context.Context, gameID int64, source string, lines []prizes.Line) error
 	Pay(ctx context.Context, gameID int64, source string) (done bool, err error)
 	Void(ctx context.Context, gameID int64, source, reason string) error
+	Forget(ctx context.Context, gameID int64, source string) error
 }
 
 // Options are the settings of tournaments.
 type Options struct {
-	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
-	AdmitNew   func() error  // is called before each new tournament, which fails with its error; nil admits all
+	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
+	AdmitNew   func(gameID int64) error // is called before each new tournament, which fails with its error; nil admits all
 }
 
 // Deps are what tournaments use.
@@ -84,14 +88,15 @@ type Deps struct {
 type Service struct {
 	Deps
 	store    *store
-	admitNew func() error
-	tables   *cache.Cache[tableID, *standingsTable] // by version, so that an entry is never wrong
+	admitNew func(gameID int64) error
+	tablesMu sync.Mutex // is held while a maker is found or added, so that a tournament has one
+	tables   *cache.Cache[tableID, *tableMaker]
 	work     *leader.Work
 }
 
-// tableID names the standings of a version of a tournament.
+// tableID names the standings of a tournament.
 type tableID struct {
-	gameID, id, version int64
+	gameID, id int64
 }
 
 // tournamentWork is the kind of the background work for package leader, and the name of its lock.
@@ -106,7 +111,7 @@ const maxCachedTables = 32
 // New returns the service on an open store.
 func New(db *redisdb.DB, deps Deps, o Options) *Service {
 	if o.AdmitNew == nil {
-		o.AdmitNew = func() error { return nil }
+		o.AdmitNew = func(int64) error { return nil }
 	}
 	s := &Service{
 		Deps: deps, admitNew: o.AdmitNew,
@@ -114,9 +119,9 @@ func New(db *redisdb.DB, deps Deps, o Options) *Service {
 			db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour), ledgerChanged: deps.Wallets.LedgerChanged,
 			checkMoney: deps.Wallets.CheckMoney,
 		},
-		tables: cache.New[tableID, *standingsTable]("tournament_standings", maxCachedTables, time.Hour),
+		tables: cache.New[tableID, *tableMaker]("tournament_standings", maxCachedTables, time.Hour),
 	}
-	s.work = leader.New(db, tournamentWork, s.driveGames)
+	s.work = leader.New(db, tournamentWork, leader.EndsByTime, s.driveGames)
 	return s
 }
 
@@ -145,6 +150,27 @@ func (s *Service) authorizeStaff(ctx context.Context, caller principal.Caller, g
 	return s.authorizeRead(ctx, caller, gameID)
 }
 
+// authorizeJudge returns forbidden to a server key that would decide about a prize that the
+// operator promised: every such act where the operator has left the results to the players, else
+// none but to cancel the tournament.
+func (s *Service) authorizeJudge(
+	ctx context.Context, caller principal.Caller, gameID, id int64, act string, isCancel bool,
+) error {
+	if caller.Role == principal.Operator {
+		return nil
+	}
+	t, err := s.store.load(ctx, gameID, id)
+	if err != nil {
+		return err
+	}
+	d := &t.definition
+	byPlayers := d.Room != nil && d.Room.SettledBy == rooms.SettledByConsensus
+	if d.AddedPrize == nil || prizes.IsServer(t.actor) || !byPlayers && !isCancel {
+		return nil
+	}
+	return apierror.Forbidden.WithReason("the operator promised the prize: only the operator can %s", act)
+}
+
 // authorizePlayer returns nil when the caller is a player of a game.
 func (s *Service) authorizePlayer(caller principal.Caller, gameID int64) error {
 	switch {
@@ -159,8 +185,9 @@ func (s *Service) authorizePlayer(caller principal.Caller, gameID int64) error {
 // Create makes a tournament and sets its added prize aside. Staff may.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, token_not_found,
-// store_full, insufficient_funds when the house has less than the added prize, and limit_reached
-// when the game's server may not mint so much: then the tournament is cancelled.
+// store_full, limit_reached when the game has as many open tournaments as it may;
+// insufficient_funds when the house has less than the added prize, and limit_reached when the
+// game's server may not mint so much: then the tournament is cancelled.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, gameID int64, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -169,7 +196,7 @@ func (s *Service) Create(
 	}
 	d, token, err := s.prepare(ctx, caller, gameID, in)
 	if err == nil {
-		err = s.admitNew()
+		err = s.admitNew(gameID)
 	}
 	if err != nil {
 		return s.replayCreate(ctx, caller, gameID, rc, err)
@@ -178,7 +205,16 @@ func (s *Service) Create(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	id, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, token)
+	game, err := s.Games.Find(ctx, gameID)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	quotas := game.Settings.Quotas
+	id, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, token,
+		quotas.OpenTournaments)
+	if errors.Is(err, apierror.LimitReached) {
+		err = quotas.Reached(games.QuotaTours)
+	}
 	if err != nil {
 		return ChangeResult{Replayed: replayed}, err
 	}
@@ -197,7 +233,7 @@ func (s *Service) prepare(
 		RakeBps: game.Settings.RakeBps, MatchTimeout: game.Settings.MatchTimeout,
 		IsOperator: caller.Role == principal.Operator,
 	}
-	if terms.Now, err = s.store.now(ctx); err != nil {
+	if terms.Now, err = s.store.db.ReadClock(ctx); err != nil {
 		return Definition{}, nil, err
 	}
 	if in.EntryTokenID != 0 {
@@ -221,10 +257,13 @@ func (s *Service) replayCreate(
 	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
 		return ChangeResult{}, err
 	}
-	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil)
+	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil, 0)
 	switch {
 	case errors.Is(replayErr, errStale):
 		return ChangeResult{}, err
+	case errors.Is(replayErr, apierror.LimitReached):
+		game, err := s.Games.Find(ctx, gameID)
+		return ChangeResult{Replayed: replayed}, cmp.Or(err, game.Settings.Quotas.Reached(games.QuotaTours))
 	case replayErr != nil:
 		return ChangeResult{Replayed: replayed}, replayErr
 	}
@@ -386,6 +425,9 @@ func (s *Service) Disqualify(
 	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
 		return ChangeResult{}, err
 	}
+	if err := s.authorizeJudge(ctx, caller, gameID, id, "disqualify a player", false); err != nil {
+		return ChangeResult{}, err
+	}
 	c := s.store.newCommand(caller, gameID, id, rc)
 	replayed, err := s.store.leave(ctx, c, userID, EntrantDisqualified)
 	if err != nil {
@@ -411,14 +453,18 @@ func (s *Service) CheckIn(
 	return s.changed(ctx, gameID, id, replayed)
 }
 
-// Start starts a tournament before its time; with too few players it is cancelled. Staff may. One
-// that runs already stays so.
+// Start starts a tournament before its time; with too few players it is cancelled. Staff may, but
+// for a prize that the operator promised and players win by their own word: the operator. One that
+// runs already stays so.
 //
 // It returns tournament_closed.
 func (s *Service) Start(
 	ctx context.Context, caller principal.Caller, gameID, id int64, _ idempotency.Receipt,
 ) (ChangeResult, error) {
 	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
+		return ChangeResult{}, err
+	}
+	if err := s.authorizeJudge(ctx, caller, gameID, id, "start the tournament", false); err != nil {
 		return ChangeResult{}, err
 	}
 	if err := s.store.start(ctx, byStaff, gameID, id, rand.Uint64()); err != nil {
@@ -437,6 +483,9 @@ func (s *Service) Cancel(
 	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
 		return ChangeResult{}, err
 	}
+	if err := s.authorizeJudge(ctx, caller, gameID, id, "cancel the tournament", true); err != nil {
+		return ChangeResult{}, err
+	}
 	reason := CancelledByServer
 	if caller.Role == principal.Operator {
 		reason = CancelledByOperator
@@ -446,6 +495,40 @@ func (s *Service) Cancel(
 	}
 	return s.changed(ctx, gameID, id, false)
 }
+
+// Delete removes a tournament that has ended, with its board. What was paid stays in the ledger.
+// Staff may. It returns forbidden, also for a tournament that has not ended.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID, id int64) error {
+	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
+		return err
+	}
+	t, err := s.store.load(ctx, gameID, id)
+	if err != nil {
+		return err
+	}
+	if t.status != Finished && t.status != Cancelled {
+		return errNotEnded
+	}
+	// The tournament last, so that repeating a call that failed completes it.
+	if t.definition.Format == FormatScore {
+		// A server key may not delete the board by itself: the tournament could still run.
+		owner := principal.Caller{Role: principal.Operator}
+		err := s.Boards.Delete(ctx, owner, gameID, leaderboards.TournamentBoard(id))
+		if err != nil && !errors.Is(err, apierror.BoardNotFound) {
+			return err
+		}
+	}
+	if err := s.Prizes.Forget(ctx, gameID, t.ref()); err != nil {
+		return err
+	}
+	err = s.store.remove(ctx, gameID, id)
+	if errors.Is(err, apierror.Forbidden) {
+		err = errNotEnded
+	}
+	return err
+}
+
+var errNotEnded = apierror.Forbidden.WithReason("the tournament has not ended: cancel it first")
 
 // Get returns a tournament.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, gameID, id int64) (Tournament, error) {
@@ -600,7 +683,7 @@ func (s *Service) Entrants(
 		one.setPlace(t, table.byUser[e.userID], payouts[e.userID])
 		list = append(list, one)
 	}
-	if len(stored) == limit {
+	if last > 0 {
 		next = strconv.FormatInt(last, 10)
 	}
 	return list, next, nil
@@ -680,6 +763,9 @@ func (s *Service) Resolve(
 	_ idempotency.Receipt,
 ) (Match, bool, error) {
 	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
+		return Match{}, false, err
+	}
+	if err := s.authorizeJudge(ctx, caller, gameID, id, "decide a match", false); err != nil {
 		return Match{}, false, err
 	}
 	for range maxAttempts {

@@ -29,10 +29,10 @@ type store struct {
 
 var (
 	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a tournament", Separator: '|', Names: scripts.TourSettings.Names,
+		Name: "the settings of a tournament", Separator: '|', Layout: scripts.TourSettings,
 	}
 	liveLayout = redisdb.PackedLayout{
-		Name: "the state of a tournament", Separator: '|', Names: scripts.TourLive.Names,
+		Name: "the state of a tournament", Separator: '|', Layout: scripts.TourLive,
 	}
 )
 
@@ -49,8 +49,9 @@ type tour struct {
 	escrow       wallet.Units
 	entrants     int
 	checkedIn    int
-	round, open  int // open: undecided matches of the round
-	cursor       int // entrants that were gone through
+	hasRoll      bool // it started with a time to check in: who did not is out
+	round, open  int  // open: undecided matches of the round
+	cursor       int  // entrants that were gone through
 	isFunded     bool
 	createdAt    time.Time
 	startedAt    *time.Time
@@ -80,8 +81,9 @@ func decodeTour(gameID, id int64, values []any) (*tour, error) {
 		tokenCode: settings.Text("token"), decimals: int(settings.Int("decimals")),
 		status: Status(live.Text("status")), version: live.Int("version"), seq: live.Int("seq"), nonce: live.Text("nonce"),
 		escrow: wallet.Units(live.Int("escrow")), entrants: int(live.Int("entrants")),
-		checkedIn: int(live.Int("checked_in")), round: int(live.Int("round")), open: int(live.Int("open")),
-		cursor: int(live.Int("cursor")), isFunded: live.Bool("funded"),
+		checkedIn: int(live.Int("checked_in")), hasRoll: live.Text("roll") == "1",
+		round: int(live.Int("round")), open: int(live.Int("open")), cursor: int(live.Int("cursor")),
+		isFunded: live.Bool("funded"),
 	}
 	var drawErr error
 	if f.Has("draw") {
@@ -121,12 +123,6 @@ func (s *store) load(ctx context.Context, gameID, id int64) (*tour, error) {
 func (s *store) newID(ctx context.Context, gameID int64) (int64, error) {
 	id, err := s.db.Client.Incr(ctx, keys.TourCounter(gameID)).Result()
 	return id, redisdb.WrapError("draw a tournament id", err)
-}
-
-// now returns the store's time.
-func (s *store) now(ctx context.Context) (time.Time, error) {
-	now, err := s.db.Client.Time(ctx).Result()
-	return now.UTC(), redisdb.WrapError("read the store's clock", err)
 }
 
 // run runs a script of a tournament, unless the money of the game is stopped.
@@ -208,7 +204,7 @@ func errorOf(script *scripts.Script, reply redisdb.Reply) error {
 // create stores a new tournament with an id that newID has drawn, and returns its id, or that of an
 // earlier request. A nil definition looks for that only; then errStale means that there was none.
 func (s *store) create(
-	ctx context.Context, c command, d *Definition, token *wallet.Token,
+	ctx context.Context, c command, d *Definition, token *wallet.Token, mostOpen int64,
 ) (id int64, replayed bool, err error) {
 	settings, definition := "", ""
 	if d != nil {
@@ -216,13 +212,13 @@ func (s *store) create(
 		if err != nil {
 			return 0, false, fmt.Errorf("encode a tournament: %w", err)
 		}
-		settings, definition = encodeSettings(d, token), string(text)
+		settings, definition = encodeSettings(s.db.Layout(), d, token), string(text)
 	}
 	values, replayed, err := s.runCommand(ctx, scripts.TourCreate, c,
 		[]string{
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.Tours(c.gameID), keys.ToursDue(c.gameID),
 		},
-		c.id, settings, definition, c.caller.ActorID())
+		c.id, settings, definition, c.caller.ActorID(), mostOpen)
 	if err != nil {
 		return 0, replayed, err
 	}
@@ -231,7 +227,8 @@ func (s *store) create(
 	return id, replayed, v.Err()
 }
 
-func encodeSettings(d *Definition, token *wallet.Token) string {
+// encodeSettings returns the settings as they are stored while the store has a layout.
+func encodeSettings(storeLayout int, d *Definition, token *wallet.Token) string {
 	code, decimals := "", 0
 	if token != nil {
 		code, decimals = token.Code, token.Decimals
@@ -243,6 +240,7 @@ func encodeSettings(d *Definition, token *wallet.Token) string {
 		return redisdb.PackedInt(name, at.UnixMilli())
 	}
 	return settingsLayout.Join(
+		storeLayout,
 		redisdb.PackedInt("fee", int64(d.EntryFeeUnits)), redisdb.PackedText("token", code),
 		redisdb.PackedInt("decimals", int64(decimals)), redisdb.PackedInt("added", int64(d.AddedPrizeUnits())),
 		redisdb.PackedInt("min", int64(d.MinEntrants)), redisdb.PackedInt("max", int64(d.MaxEntrants)),
@@ -299,10 +297,12 @@ var errLeaderReplaced = errors.New("another leader has taken over")
 // fenceReply follows stale when the leader has a successor.
 const fenceReply = "fence"
 
-// stepError returns the error of a script without a receipt: errStale and errLeaderReplaced for
-// stale.
+// stepError returns the error of a script without a receipt: errStale, errLeaderReplaced and
+// redisdb.ErrSkewed for stale.
 func stepError(script *scripts.Script, reply redisdb.Reply) error {
 	switch {
+	case reply.IsSkewed():
+		return redisdb.ErrSkewed
 	case reply.Status == scripts.Stale && slices.Equal(reply.Values, []string{fenceReply}):
 		return errLeaderReplaced
 	case reply.Status == scripts.Stale:
@@ -315,7 +315,7 @@ func stepError(script *scripts.Script, reply redisdb.Reply) error {
 func (s *store) open(ctx context.Context, by lead, gameID, id int64, hasPrize bool) error {
 	reply, err := s.run(ctx, scripts.TourOpen, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, formatBool(hasPrize))
+		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, formatBool(hasPrize), s.db.Clock.NowMS())
 	if err != nil {
 		return err
 	}
@@ -333,7 +333,8 @@ func formatBool(b bool) string {
 func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint64) error {
 	reply, err := s.run(ctx, scripts.TourStart, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, strconv.FormatUint(draw, 10))
+		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, strconv.FormatUint(draw, 10),
+		s.db.Clock.NowMS())
 	if err != nil {
 		return err
 	}
@@ -344,7 +345,7 @@ func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint6
 func (s *store) cancel(ctx context.Context, by lead, gameID, id int64, why CancelReason) error {
 	reply, err := s.run(ctx, scripts.TourCancel, gameID,
 		[]string{keys.Tour(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		idempotency.NewNonce(), string(by), id, string(why))
+		idempotency.NewNonce(), string(by), id, string(why), s.db.Clock.NowMS())
 	if err != nil {
 		return err
 	}
@@ -412,7 +413,7 @@ func (s *store) pair(ctx context.Context, by lead, t *tour, seeds []int64, match
 	}
 	args := append([]any{
 		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, t.round + 1, t.version, strings.Join(texts, ","),
-		undecided, t.definition.roundWait().Milliseconds(), len(matches),
+		undecided, t.definition.roundWait().Milliseconds(), len(matches), s.db.Clock.NowMS(),
 	}, pairs...)
 	reply, err := s.run(ctx, scripts.TourPair, t.gameID,
 		[]string{
@@ -438,11 +439,47 @@ func (s *store) report(ctx context.Context, by lead, t *tour, c matchChange) err
 			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id),
 		},
 		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, c.id, c.attempt, string(c.was), string(c.status),
-		c.newAttempt, c.roomID, winner, string(c.reason), c.wait.Milliseconds(), formatBool(c.isOver))
+		c.newAttempt, c.roomID, winner, string(c.reason), c.wait.Milliseconds(), formatBool(c.isOver),
+		s.db.Clock.NowMS())
 	if err != nil {
 		return err
 	}
 	return stepError(scripts.TourReport, reply)
+}
+
+// refund takes both players of a match out, with their fees, and decides it so. It returns
+// match_not_found, match_decided, tournament_closed.
+func (s *store) refund(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+	names := []string{
+		keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
+		keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id), keys.Ledger(t.gameID),
+	}
+	users := make([]string, len(m.Players))
+	for i, p := range m.Players {
+		users[i] = strconv.FormatInt(p.UserID, 10)
+		walletKey, lines := keys.WalletWithLines(t.gameID, p.UserID)
+		names = append(names, walletKey, lines)
+	}
+	reply, err := s.run(ctx, scripts.TourRefund, t.gameID, names,
+		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, c.id, c.attempt, t.ref(), strings.Join(users, ","),
+		formatBool(c.isOver), s.db.Clock.NowMS())
+	if err != nil {
+		return err
+	}
+	return stepError(scripts.TourRefund, reply)
+}
+
+// remove removes a tournament. It returns tournament_not_found, and forbidden for one that has not
+// ended.
+func (s *store) remove(ctx context.Context, gameID, id int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.TourRemove, []string{
+		keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.TourEntrants(gameID, id), keys.TourOrder(gameID, id),
+		keys.TourMatches(gameID, id), keys.TourAttempts(gameID, id), keys.Tours(gameID),
+	}, id)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.TourRemove)
 }
 
 // dropDue makes the leader look at a tournament no more.

@@ -19,10 +19,10 @@ import (
 
 var (
 	entrantLayout = redisdb.PackedLayout{
-		Name: "an entrant of a tournament", Separator: '|', Names: scripts.TourEntrant.Names,
+		Name: "an entrant of a tournament", Separator: '|', Layout: scripts.TourEntrant,
 	}
 	matchLayout = redisdb.PackedLayout{
-		Name: "a match of a tournament", Separator: '|', Names: scripts.TourMatch.Names,
+		Name: "a match of a tournament", Separator: '|', Layout: scripts.TourMatch,
 	}
 )
 
@@ -38,6 +38,12 @@ type storedEntrant struct {
 
 // isOut reports whether the player is not paired any more.
 func (e *storedEntrant) isOut() bool { return e.state == EntrantOut || e.state == EntrantDisqualified }
+
+// mayWin reports whether the player has a place among the scores. Who leaves after the start has;
+// who did not check in never played, and may have the fee back.
+func (e *storedEntrant) mayWin(t *tour) bool {
+	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.hasRoll)
+}
 
 func decodeEntrant(userID int64, text string) (storedEntrant, error) {
 	r := entrantLayout.Split(text)
@@ -108,7 +114,8 @@ func encodeNewMatch(m *Match) string {
 }
 
 // readEntrants returns up to limit entrants in the order of joining, after the number of a join,
-// and the number of the last one.
+// and the number after which the next ones come, 0 for none. They are fewer than limit where one
+// left between the two reads.
 func (s *store) readEntrants(
 	ctx context.Context, t *tour, after int64, limit int,
 ) (list []storedEntrant, last int64, err error) {
@@ -116,7 +123,7 @@ func (s *store) readEntrants(
 		Min: "(" + strconv.FormatInt(after, 10), Max: "+inf", Count: int64(limit),
 	}).Result()
 	if err != nil || len(page) == 0 {
-		return nil, after, redisdb.WrapError("list entrants", err)
+		return nil, 0, redisdb.WrapError("list entrants", err)
 	}
 	ids := make([]string, len(page))
 	for i, one := range page {
@@ -124,7 +131,7 @@ func (s *store) readEntrants(
 	}
 	records, err := s.db.Client.HMGet(ctx, keys.TourEntrants(t.gameID, t.id), ids...).Result()
 	if err != nil {
-		return nil, after, redisdb.WrapError("read entrants", err)
+		return nil, 0, redisdb.WrapError("read entrants", err)
 	}
 	for i, record := range records {
 		text, ok := record.(string)
@@ -134,11 +141,14 @@ func (s *store) readEntrants(
 		userID, idErr := strconv.ParseInt(ids[i], 10, 64)
 		e, err := decodeEntrant(userID, text)
 		if err := errors.Join(idErr, err); err != nil {
-			return nil, after, err
+			return nil, 0, err
 		}
 		list = append(list, e)
 	}
-	return list, int64(page[len(page)-1].Score), nil
+	if len(page) == limit { // whether or not one of them has left
+		last = int64(page[len(page)-1].Score)
+	}
+	return list, last, nil
 }
 
 // readAllEntrants returns every entrant in the order of joining.
@@ -153,8 +163,12 @@ func (s *store) readAllEntrants(ctx context.Context, t *tour) ([]storedEntrant, 
 	}
 	list := make([]storedEntrant, 0, len(ids))
 	for _, id := range ids {
+		record, ok := records[id]
+		if !ok { // left between the two reads
+			continue
+		}
 		userID, idErr := strconv.ParseInt(id, 10, 64)
-		e, err := decodeEntrant(userID, records[id])
+		e, err := decodeEntrant(userID, record)
 		if err := errors.Join(idErr, err); err != nil {
 			return nil, err
 		}
@@ -188,6 +202,7 @@ func (s *store) readSeeds(ctx context.Context, t *tour) ([]int64, error) {
 type roundInfo struct {
 	startedAt time.Time
 	matches   int
+	readAt    time.Time // by the clock of this node
 }
 
 // readRound returns a round that has begun.
@@ -198,7 +213,7 @@ func (s *store) readRound(ctx context.Context, t *tour, round int) (roundInfo, e
 	}
 	started, count, _ := strings.Cut(text, "|")
 	v := redisdb.NewValues("a round", []string{started, count})
-	info := roundInfo{startedAt: v.NextTime(), matches: int(v.NextInt())}
+	info := roundInfo{startedAt: v.NextTime(), matches: int(v.NextInt()), readAt: time.Now()}
 	return info, v.Err()
 }
 

@@ -100,6 +100,7 @@ const (
 	Bye            MatchReason = "bye"            // there is no opponent
 	Disqualified   MatchReason = "disqualified"   // the opponent was disqualified
 	ResolvedByHand MatchReason = "resolved"       // staff named the winner
+	Refunded       MatchReason = "refunded"       // nobody decided it: both are out, with their fees back
 )
 
 // Seeding is the order in which players enter the draw.
@@ -117,9 +118,21 @@ type Draws string
 
 // All kinds of draws.
 const (
-	DrawReplay Draws = "replay" // it is played again, up to MaxAttempts times, then as DrawSeed
+	DrawReplay Draws = "replay" // it is played again, up to MaxAttempts times, then as DrawSeed, or by lot
 	DrawSeed   Draws = "seed"   // the higher seed wins
 	DrawHalf   Draws = "half"   // half a point each
+)
+
+// Disputes is what becomes of a match that ended without a result: its players contradict each
+// other and staff did not decide in time, or, after all replays, nobody said who won. It never
+// depends on the seeds.
+type Disputes string
+
+// All rules for matches without a result.
+const (
+	DisputesRefund Disputes = "refund" // both players are out and get their fees back
+	DisputesReplay Disputes = "replay" // it is played again, up to MaxAttempts times, then as DisputesRefund
+	DisputesVoid   Disputes = "void"   // both lose it; the fees stay in the pot
 )
 
 // MaxAttempts bounds how often a match is played.
@@ -181,6 +194,8 @@ type Definition struct {
 	NoShowSeconds       int64    `json:"noShowSeconds,omitzero"`  // with matches: to take one's seat
 	MatchTimeoutSeconds int64    `json:"matchTimeoutSeconds,omitzero"`
 	Draws               Draws    `json:"draws,omitzero"`
+	Disputes            Disputes `json:"disputes,omitzero"`       // with matches
+	DisputeSeconds      int64    `json:"disputeSeconds,omitzero"` // with matches: for staff to decide a dispute
 
 	NoCheckIn  NoCheckIn    `json:"noCheckIn,omitzero"` // with a check-in
 	Visibility Visibility   `json:"visibility"`
@@ -201,13 +216,30 @@ func (d *Definition) AddedPrizeUnits() wallet.Units {
 	return d.AddedPrize.Units
 }
 
+// hasStakes reports whether money hangs on the tournament: it has a fee or a prize.
+func (d *Definition) hasStakes() bool { return d.EntryFeeUnits > 0 || d.AddedPrizeUnits() > 0 }
+
+// playersMayWrite reports whether players send the scores of a score tournament. Builds before
+// 2026-11-27 stored no writers, and all of their tournaments took scores of players: where money
+// hangs on one, its scores must be bounded now.
+func (d *Definition) playersMayWrite() bool {
+	b := d.Board
+	if b.Writers != nil {
+		return slices.Contains(b.Writers, leaderboards.WriterPlayers)
+	}
+	isBounded := b.Rules != nil && (b.Order == leaderboards.Ascending && b.Rules.Min != nil ||
+		b.Order != leaderboards.Ascending && b.Rules.Max != nil)
+	return !d.hasStakes() || isBounded
+}
+
 // BoardSet is what staff decides of the leaderboard of a score tournament.
 type BoardSet struct {
 	Order        leaderboards.Order    `json:"order"`
 	Operator     leaderboards.Operator `json:"operator"`
 	Decimals     int                   `json:"decimals"`
-	Rules        *leaderboards.Rules   `json:"rules,omitzero"`
-	GraceSeconds int64                 `json:"graceSeconds"` // for plays that began before endsAt
+	Writers      leaderboards.Writers  `json:"writers,omitzero"` // nil of older builds: server and players
+	Rules        *leaderboards.Rules   `json:"rules,omitzero"`   // of scores of players
+	GraceSeconds int64                 `json:"graceSeconds"`     // for plays that began before endsAt
 }
 
 // RoomSet is what staff decides of the rooms of matches.

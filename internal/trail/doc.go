@@ -6,7 +6,7 @@
 // between the two. It is then appended to the store, and once more if that fails; a record that the
 // store has not taken is an error in the log, with all its members.
 //
-// Operators and game servers have a list each, with the last MaxRecords records: a stolen server
-// key cannot push out what operators did. Numbers rise by one with every record of both, so a page
-// may go on from a number for ever.
+// Operators have a list, and the servers of each game have two: a stolen server key pushes out
+// neither what operators nor what other games did, and its routine pushes out nothing but routine.
+// Numbers rise by one with every record of all lists, so a page may go on from a number for ever.
 package trail

@@ -1,4 +1,4 @@
 package trail
 
-// KeepAtMost sets how many records of operators, and of game servers, are kept.
-func (s *Service) KeepAtMost(records int) { s.store.maxRecords = records }
+// KeepAtMost sets how many records of each list are kept.
+func (s *Service) KeepAtMost(most int) { s.store.most = records{most, most, most} }

@@ -18,9 +18,12 @@ import (
 )
 
 type store struct {
-	db         *redisdb.DB
-	maxRecords int // of each list
+	db   *redisdb.DB
+	most records // of each list
 }
+
+// records is how many records of a list are kept.
+type records struct{ operators, server, routine int }
 
 // The fields of an entry, which trail_append writes.
 const (
@@ -31,42 +34,77 @@ const (
 // markTTL is longer than go-redis resends a command whose reply was lost.
 const markTTL = time.Minute
 
-// readRecords is how many records of each list one read returns.
-const readRecords = 200
+const (
+	// readRecords is how many records of all lists together one read wants, at least readOfList of
+	// each.
+	readRecords = 400
+	readOfList  = 5
+	// listsAtOnce is how many lists one round trip reads.
+	listsAtOnce = 500
+)
 
-// append appends an act to the list of a role, once for each nonce.
-func (s store) append(ctx context.Context, role principal.Role, nonce string, act Act) error {
-	text, err := wire.Marshal(act)
+// append appends a record to its list, once for each nonce.
+func (s store) append(ctx context.Context, r record) error {
+	text, err := wire.Marshal(r.act)
 	if err != nil {
 		return err
 	}
+	list, most, game := keys.Trail(string(principal.Operator)), s.most.operators, ""
+	if id := r.act.GameID; id != nil {
+		list, most, game = keys.ServerTrail(*id), s.most.server, strconv.FormatInt(*id, 10)
+		if r.isRoutine {
+			list, most = keys.RoutineTrail(*id), s.most.routine
+		}
+	}
 	reply, err := s.db.RunScript(ctx, scripts.TrailAppend,
-		[]string{keys.Trail(string(role)), keys.TrailNumber(), keys.TrailMark(nonce)},
-		text, s.maxRecords, markTTL.Milliseconds())
+		[]string{list, keys.TrailNumber(), keys.TrailMark(r.nonce), keys.TrailGames()},
+		text, most, markTTL.Milliseconds(), game)
 	if err != nil || reply.Status == scripts.Replay {
 		return err
 	}
 	return reply.Err(scripts.TrailAppend)
 }
 
-// readBefore returns the newest records with a smaller number, newest first; 0 stands for no bound.
-// more reports whether there are older ones.
-func (s store) readBefore(ctx context.Context, number int64) (list []Record, more bool, err error) {
+// lists returns the keys of the lists that may have records of a game, 0 for those of all games and
+// of operators.
+func (s store) lists(ctx context.Context, gameID int64) ([]string, error) {
+	if gameID != 0 {
+		return []string{keys.ServerTrail(gameID), keys.RoutineTrail(gameID), keys.Trail(string(principal.Server))}, nil
+	}
+	names := []string{keys.Trail(string(principal.Operator)), keys.Trail(string(principal.Server))}
+	games, err := s.db.Client.SMembers(ctx, keys.TrailGames()).Result()
+	if err != nil {
+		return nil, redisdb.WrapError("list the games of the trail", err)
+	}
+	v := redisdb.NewValues("the games of the trail", games)
+	for v.Remaining() > 0 {
+		id := v.NextInt()
+		names = append(names, keys.ServerTrail(id), keys.RoutineTrail(id))
+	}
+	return names, v.Err()
+}
+
+// readBefore returns the newest records of some lists with a smaller number, newest first; 0 stands
+// for no bound. more reports whether there are older ones.
+func (s store) readBefore(ctx context.Context, names []string, number int64) (list []Record, more bool, err error) {
 	newest := "+"
 	if number > 0 {
 		newest = "(" + strconv.FormatInt(number, 10) + "-0"
 	}
-	lists := make([]*redis.XMessageSliceCmd, 2)
-	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, role := range []principal.Role{principal.Operator, principal.Server} {
-			lists[i] = p.XRevRangeN(ctx, keys.Trail(string(role)), newest, "-", readRecords)
+	ofEach := max(readRecords/len(names), readOfList)
+	var lists []*redis.XMessageSliceCmd
+	for chunk := range slices.Chunk(names, listsAtOnce) {
+		_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, name := range chunk {
+				lists = append(lists, p.XRevRangeN(ctx, name, newest, "-", int64(ofEach)))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, false, redisdb.WrapError("read the trail", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, false, redisdb.WrapError("read the trail", err)
 	}
-	complete := int64(0) // every record of both lists above this number was read
+	complete := int64(0) // every record of all lists above this number was read
 	for _, l := range lists {
 		for i, entry := range l.Val() {
 			r, err := decodeRecord(entry)
@@ -74,7 +112,7 @@ func (s store) readBefore(ctx context.Context, number int64) (list []Record, mor
 				return nil, false, err
 			}
 			list = append(list, r)
-			if i == readRecords-1 {
+			if i == ofEach-1 {
 				complete, more = max(complete, r.ID), true
 			}
 		}

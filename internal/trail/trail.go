@@ -18,7 +18,10 @@ import (
 
 // The bounds of the trail.
 const (
-	MaxRecords    = 10_000  // of operators, and as many of game servers
+	MaxRecords        = 10_000 // of operators
+	MaxServerRecords  = 5_000  // of the servers of a game
+	MaxRoutineRecords = 1_000  // of their routine, beside those
+
 	MaxStateBytes = 2 << 10 // of Before and of After, each; a larger one is a Digest
 	MaxNameBytes  = 160     // of Action, Target and RequestID, each; the rest is cut off
 
@@ -63,10 +66,14 @@ type Digest struct {
 type Service struct {
 	store store
 	log   *slog.Logger
+	tally tally
+	later laterRecords
 }
 
-// New returns a service on a store that writes one line to log for each act.
-func New(db *redisdb.DB, log *slog.Logger) *Service { return &Service{store{db, MaxRecords}, log} }
+// New returns a service on a store that writes one line to log for each act of an operator.
+func New(db *redisdb.DB, log *slog.Logger) *Service {
+	return &Service{store: store{db, records{MaxRecords, MaxServerRecords, MaxRoutineRecords}}, log: log}
+}
 
 // Write is an act before it is recorded. Before and After are encoded as JSON objects; they must
 // not contain a secret.
@@ -77,38 +84,63 @@ type Write struct {
 	Before, After any
 	RequestID     string
 	Outcome       Outcome
+	IsRoutine     bool // a game's server does it for each player or each round, and it moves no money
 }
 
 // Record logs a write and appends it to the trail before ctx ends. It returns no error: the write
-// has happened, and the log has what the store did not take.
+// has happened, and the log has what the store did not take. Routine of a server key is counted in
+// the log instead, and so is what a server key failed to write: Run appends it when the store is
+// back.
 func (s *Service) Record(ctx context.Context, w Write) {
 	act := Act{
 		Actor: actorOf(w.Caller), Action: cut(w.Action), Target: cut(w.Target), RequestID: cut(w.RequestID),
 		Before: s.encode(w.Before), After: s.encode(w.After), Outcome: w.Outcome,
 	}
+	isCounted := false
 	if w.Caller.Role == principal.Server {
 		act.GameID = &w.Caller.GameID
+		isCounted = w.IsRoutine || w.Outcome == Unknown
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "staff write", act.attributes()...)
-	nonce := idempotency.NewNonce()
+	if isCounted {
+		s.tally.add(act)
+	} else {
+		s.log.LogAttrs(ctx, slog.LevelInfo, "staff write", act.attributes()...)
+	}
+	r := record{nonce: idempotency.NewNonce(), act: act, isRoutine: w.IsRoutine}
 	var err error
 	for range 2 { // the nonce lets a second attempt append only what the first did not
-		if err = s.append(ctx, w.Caller.Role, nonce, act); err == nil {
+		if err = s.append(ctx, r); err == nil {
 			return
 		}
 	}
+	if w.Outcome == Unknown && isCounted && s.later.add(r) {
+		return
+	}
+	s.logUnrecorded(ctx, act, err)
+}
+
+// logUnrecorded logs an act that the store did not take. The error is a text: as an error of the
+// store it would be held back.
+func (s *Service) logUnrecorded(ctx context.Context, act Act, err error) {
 	s.log.LogAttrs(ctx, slog.LevelError, "staff write not in the trail",
-		append(act.attributes(), slog.Any("error", err))...)
+		append(act.attributes(), slog.String("error", err.Error()))...)
+}
+
+// record is an act on its way into the trail.
+type record struct {
+	nonce     string
+	act       Act
+	isRoutine bool
 }
 
 // append appends an act in at most half of the time that is left.
-func (s *Service) append(ctx context.Context, role principal.Role, nonce string, act Act) error {
+func (s *Service) append(ctx context.Context, r record) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
 	}
-	return s.store.append(ctx, role, nonce, act)
+	return s.store.append(ctx, r)
 }
 
 // actorOf returns the name of a caller in the trail.
@@ -169,6 +201,7 @@ func digestOf(text []byte) wire.RawJSON {
 // Query selects records. Zero members select all.
 type Query struct {
 	Actor, Target string    // exactly
+	GameID        int64     // of the servers of this game alone
 	From          time.Time // not older
 	BeforeID      int64     // with a smaller number: the cursor
 	Limit         int       // records of a page, at least 1
@@ -188,8 +221,12 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q Query) (P
 		return Page{}, apierror.Forbidden
 	}
 	page := Page{Records: []Record{}}
+	lists, err := s.store.lists(ctx, q.GameID)
+	if err != nil {
+		return Page{}, err
+	}
 	for range maxReads {
-		records, more, err := s.store.readBefore(ctx, q.BeforeID)
+		records, more, err := s.store.readBefore(ctx, lists, q.BeforeID)
 		if err != nil {
 			return Page{}, err
 		}
@@ -202,7 +239,7 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q Query) (P
 				return page, nil
 			}
 			q.BeforeID = r.ID
-			if (q.Actor == "" || q.Actor == r.Actor) && (q.Target == "" || q.Target == r.Target) {
+			if q.selects(r) {
 				page.Records = append(page.Records, r)
 			}
 		}
@@ -214,5 +251,11 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q Query) (P
 	return page, nil
 }
 
-// maxReads bounds how much one List reads: this many times readRecords of each list.
+// selects reports whether a record of the lists that a query reads is one of its records.
+func (q Query) selects(r Record) bool {
+	isOfGame := q.GameID == 0 || r.GameID != nil && *r.GameID == q.GameID
+	return isOfGame && (q.Actor == "" || q.Actor == r.Actor) && (q.Target == "" || q.Target == r.Target)
+}
+
+// maxReads bounds how much one List reads: this many times readRecords.
 const maxReads = 10

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -129,6 +131,45 @@ func TestARoleDoesNotPushOutTheRecordsOfTheOther(t *testing.T) {
 	})
 }
 
+// A thief with the server key of a game floods the trail of that game alone, and with routine not
+// even that.
+func TestServersOfGamesDoNotPushOutEachOthersRecords(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.KeepAtMost(2)
+		other := principal.Caller{Role: principal.Server, GameID: 4, ServerKeyID: "def"}
+		f.record(other, "user:1")
+		f.record(server, "user:2")
+		for i := range 5 {
+			f.Record(t.Context(), trail.Write{
+				Caller: server, Action: "exchange", Target: fmt.Sprint("user:", 3+i), Outcome: trail.Done, IsRoutine: true,
+			})
+		}
+		f.expect(trail.Query{}, "user:7", "user:6", "user:2", "user:1")
+		f.expect(trail.Query{GameID: 3}, "user:7", "user:6", "user:2")
+		f.expect(trail.Query{GameID: 4}, "user:1")
+		f.expect(trail.Query{GameID: 5})
+	})
+}
+
+func TestRecordsOfAReleaseBeforeAreRead(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		f.record(operator, "user:1")
+		before := &redis.XAddArgs{
+			Stream: keys.Trail("server"), ID: "2-0",
+			Values: []string{"at", "1000", "act", `{"actor":"server:abc","gameId":3,"action":"credit","target":"user:2"}`},
+		}
+		if err := errors.Join(db.Client.XAdd(t.Context(), before).Err(),
+			db.Client.Incr(t.Context(), keys.TrailNumber()).Err()); err != nil {
+			t.Fatal(err)
+		}
+		f.record(server, "user:3")
+		f.expect(trail.Query{}, "user:3", "user:2", "user:1")
+		f.expect(trail.Query{GameID: 3}, "user:3", "user:2")
+		f.expect(trail.Query{GameID: 4})
+	})
+}
+
 // Both lists are longer than one read, and one is longer than the other.
 func TestALongTrailIsReadInParts(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
@@ -227,12 +268,83 @@ func TestARecordThatTheStoreDoesNotTakeIsAnErrorInTheLog(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f.record(server, "user:1")
+	f.record(operator, "user:1")
 	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
-	const record = `"actor":"server:abc","action":"credit","target":"user:1","before":{"volume":1},` +
-		`"after":{"volume":2},"requestId":"request","outcome":"done","gameId":3`
+	const record = `"actor":"operator:2","action":"credit","target":"user:1","before":{"volume":1},` +
+		`"after":{"volume":2},"requestId":"request","outcome":"done"`
 	if len(lines) != 2 || !strings.Contains(lines[0], `"level":"INFO","msg":"staff write",`+record) ||
 		!strings.Contains(lines[1], `"level":"ERROR","msg":"staff write not in the trail",`+record+`,"error":`) {
 		t.Errorf("the log is\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// A game's server signs thousands of players in. Each sign-in is in the trail, and the log has one
+// line a minute about the key.
+func TestTheRoutineOfAServerKeyIsCountedInTheLog(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	ctx, stop := context.WithCancel(t.Context())
+	for i := range 300 {
+		f.Record(ctx, trail.Write{
+			Caller: server, Action: "exchange", Target: fmt.Sprint("user:", i), Outcome: trail.Done, IsRoutine: true,
+		})
+	}
+	if f.log.Len() > 0 {
+		t.Errorf("before the minute is over the log has\n%s", &f.log)
+	}
+	f.record(server, "user:1") // money
+	stop()
+	if err := f.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"msg":"staff write","actor":"server:abc","action":"credit"`) ||
+		!strings.Contains(lines[1], `"level":"INFO","msg":"writes of a server key","actor":"server:abc","gameId":3,`+
+			`"actions":{"exchange":300},"unknown":0}`) {
+		t.Errorf("the log is\n%s", &f.log)
+	}
+	if got := len(f.list(trail.Query{Limit: 100})); got != 301 {
+		t.Errorf("the trail has %d records", got)
+	}
+}
+
+// What a server key failed to write is no line each: it is in the trail once the store is back, or
+// in the log when the node ends without it.
+func TestWhatAServerKeyFailedToWriteIsRecordedWhenTheStoreIsBack(t *testing.T) {
+	store := redistest.StartFor(t)
+	db, err := redisdb.Open(store.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := newFixture(t, db)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- f.Run(ctx) }()
+	store.Kill()
+	lost := trail.Write{Caller: server, Action: "finishRoom", Outcome: trail.Unknown}
+	for i := range 20 {
+		lost.Target = fmt.Sprint("room:", i)
+		f.Record(ctx, lost)
+	}
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the records are in the trail", func() bool {
+		page, err := f.List(t.Context(), operator, trail.Query{Limit: 100})
+		return err == nil && len(page.Records) == 20
+	})
+	store.Kill()
+	lost.Target = "room:last"
+	f.Record(ctx, lost)
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"actions":{"finishRoom":21},"unknown":21}`) ||
+		!strings.Contains(lines[1], `"msg":"staff write not in the trail","actor":"server:abc","action":"finishRoom",`+
+			`"target":"room:last"`) {
+		t.Errorf("the log is\n%s", &f.log)
 	}
 }

@@ -3,6 +3,7 @@ package users
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,6 +32,45 @@ func CheckUsername(name string) (string, error) {
 		return "", apierror.InvalidRequest.WithField("username", "format", "must have a visible character")
 	}
 	return name, nil
+}
+
+// CheckChosenUsername is CheckUsername for a name that a player chooses, not the game's server. It
+// also returns invalid_request for a name that looks like one of staff, and for one that is drawn
+// over the lines around it.
+func CheckChosenUsername(name string) (string, error) {
+	name, err := CheckUsername(name)
+	switch {
+	case err != nil:
+		return "", err
+	case isReserved(name):
+		return "", apierror.InvalidRequest.WithField("username", "reserved", "must not look like a name of staff")
+	case text.LongestMarks(name) > maxMarks:
+		return "", apierror.InvalidRequest.WithField("username", "format",
+			"must have at most "+strconv.Itoa(maxMarks)+" marks on a letter")
+	}
+	return name, nil
+}
+
+// maxMarks is how many marks one letter may have: Tibetan and Hebrew need three.
+const maxMarks = 4
+
+// reservedNames are names by which players know staff, as they look. Only a whole name counts, with
+// or without what is no letter before and behind it.
+var reservedNames = skeletons(
+	"admin", "administrator", "moderator", "operator", "staff", "support", "system", "parlor",
+)
+
+func skeletons(names ...string) map[string]bool {
+	list := make(map[string]bool, len(names))
+	for _, name := range names {
+		list[text.Skeleton(name)] = true
+	}
+	return list
+}
+
+func isReserved(name string) bool {
+	letters := strings.TrimFunc(name, func(r rune) bool { return !unicode.In(r, unicode.Letter, unicode.So) })
+	return reservedNames[text.Skeleton(name)] || reservedNames[text.Skeleton(letters)]
 }
 
 const (

@@ -3,9 +3,11 @@ package users_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
@@ -21,6 +23,52 @@ func TestNamesOfManyScriptsAreAccepted(t *testing.T) {
 	} {
 		if got, err := users.CheckUsername(name); err != nil || got != name {
 			t.Errorf("%+q: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestPlayersChooseNoNameOfStaff(t *testing.T) {
+	for _, name := range []string{
+		"admin", "ADMIN", "Ⓐdmin", "аdmin", "4dm1n", "Admin_1", "~~ moderator ~~", "sуstem", "Parlor", "Staff!", "sυpport",
+		"①Admin",
+		"a" + strings.Repeat("\u0336", 8) + "da", "Ada" + strings.Repeat("\u0300", 6),
+	} {
+		if _, err := users.CheckChosenUsername(name); !errors.Is(err, apierror.InvalidRequest) {
+			t.Errorf("%+q: %v", name, err)
+		}
+		if _, err := users.CheckUsername(name); err != nil { // a game's server may
+			t.Errorf("%+q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"Adam", "Badminton", "Sysadmin", "System of a Down", "Supporter", "Ada", "Việt", "Vie\u0323\u0302t", "李小龙", "སྒྲུབ",
+		"👩\u200d🚀", "l1l",
+	} {
+		if got, err := users.CheckChosenUsername(name); err != nil || got != name {
+			t.Errorf("%+q: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
+	s := users.New(redistest.Single(t))
+	ada := newPlayer(t, s, 1)
+	server := principal.Caller{Role: principal.Server, GameID: 1}
+	patch := func(caller principal.Caller, name string) error {
+		_, err := s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name, Avatar: new(new("no address"))})
+		if e, ok := apierror.As(err); ok && len(e.FieldErrors) == 1 && e.FieldErrors[0].Field == "avatar" {
+			_, err = s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name})
+		}
+		return err
+	}
+	if err := patch(ada, "Ⓐdmin"); err == nil {
+		t.Error("a player is called Ⓐdmin")
+	} else if e, _ := apierror.As(err); len(e.FieldErrors) != 2 {
+		t.Errorf("not every faulty field is listed: %v", err)
+	}
+	for _, caller := range []principal.Caller{server, ada} {
+		if err := patch(caller, "Admin"); err != nil {
+			t.Errorf("%v: %v", caller.Role, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Service struct {
 	store       *store
 	profiles    *profileCache
 	avatarHosts AvatarHosts
-	admitNew    func() error
+	admitNew    func(ctx context.Context, gameID int64) error
 }
 
 // AvatarHosts lists the hosts at which avatars of a game may be; none for every public one. Games
@@ -29,15 +29,19 @@ type AvatarHosts interface {
 
 // New returns a service on a store.
 func New(db *redisdb.DB) *Service {
-	return &Service{store: &store{db}, profiles: newProfileCache(), admitNew: func() error { return nil }}
+	return &Service{
+		store: &store{db}, profiles: newProfileCache(), admitNew: func(context.Context, int64) error { return nil },
+	}
 }
 
 // RestrictAvatars makes games decide about avatars. It must be called before the service is used.
 func (s *Service) RestrictAvatars(hosts AvatarHosts) { s.avatarHosts = hosts }
 
-// RestrictNew makes admit decide whether a new player may be made. It must be called before the
-// service is used.
-func (s *Service) RestrictNew(admit func() error) { s.admitNew = admit }
+// RestrictNew makes admit decide whether a new player of a game may be made, once for each. It must
+// be called before the service is used.
+func (s *Service) RestrictNew(admit func(ctx context.Context, gameID int64) error) {
+	s.admitNew = admit
+}
 
 // avatarHostsOf returns the hosts for avatars of a game, when an avatar is to be checked.
 func (s *Service) avatarHostsOf(ctx context.Context, game int64, avatar *string) ([]string, error) {
@@ -62,7 +66,7 @@ func (s *Service) validate(ctx context.Context, game int64, n ProfileInput) (Pro
 	if err != nil {
 		return n, err
 	}
-	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate(hosts)
+	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate(CheckUsername, hosts)
 	n.Username = p.Username
 	return n, err
 }
@@ -74,7 +78,7 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileIn
 	if err != nil {
 		return User{}, err
 	}
-	if err := s.admitNew(); err != nil {
+	if err := s.admitNew(ctx, game); err != nil {
 		return User{}, err
 	}
 	id, err := s.store.nextID(ctx)
@@ -101,33 +105,35 @@ func (s *Service) createIfAbsent(ctx context.Context, id int64, identity Identit
 // SignIn returns the player who has an identity, and makes one when there is none. It has no
 // Caller: the identity is what makes somebody a caller. It is safe to race: the identity is bound
 // to an id first, and every request that finds the id without a player, as after a crash, makes the
-// player. It returns invalid_request.
-func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput) (User, error) {
-	n, err := s.validate(ctx, identity.GameID, n)
-	if err != nil {
-		return User{}, err
+// player. isNew reports whether this request made the player. It returns invalid_request.
+func (s *Service) SignIn(
+	ctx context.Context, identity Identity, n ProfileInput,
+) (user User, isNew bool, err error) {
+	if n, err = s.validate(ctx, identity.GameID, n); err != nil {
+		return User{}, false, err
 	}
 	id, err := s.store.identityOwner(ctx, identity)
 	if err != nil {
-		return User{}, err
+		return User{}, false, err
 	}
 	if id != 0 {
-		u, err := s.profiles.load(ctx, s.store, id)
+		user, err = s.profiles.load(ctx, s.store, id)
 		if err == nil || !errors.Is(err, apierror.UserNotFound) {
-			return u, err
+			return user, false, err
 		}
 	} else {
-		if err := s.admitNew(); err != nil {
-			return User{}, err
+		if err := s.admitNew(ctx, identity.GameID); err != nil {
+			return User{}, false, err
 		}
 		if id, err = s.store.nextID(ctx); err != nil {
-			return User{}, err
+			return User{}, false, err
 		}
 		if id, err = s.store.bindIdentity(ctx, identity, id); err != nil {
-			return User{}, err
+			return User{}, false, err
 		}
 	}
-	return s.createIfAbsent(ctx, id, identity, n)
+	user, err = s.createIfAbsent(ctx, id, identity, n)
+	return user, true, err
 }
 
 // HasIdentity reports whether a player has an identity. It has no Caller, like SignIn.
@@ -318,7 +324,11 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 			return User{}, err
 		}
 	}
-	if p, err = p.validate(hosts); err != nil {
+	checkUsername := CheckUsername
+	if caller.Role == principal.Player && p.Username != nil && *p.Username != u.Username {
+		checkUsername = CheckChosenUsername
+	}
+	if p, err = p.validate(checkUsername, hosts); err != nil {
 		return User{}, err
 	}
 	if p.Username == nil && p.Avatar == nil {
@@ -347,6 +357,9 @@ func (s *Service) SetSuspension(
 		reason, err := text.CheckLine("reason", suspension.Reason, maxSuspensionRunes)
 		if err != nil {
 			return User{}, err
+		}
+		if !suspension.Until.IsZero() && !suspension.Until.After(time.Now()) { // it would lift the one that stands
+			return User{}, apierror.InvalidRequest.WithField("until", "range", "must be in the future")
 		}
 		suspension = &Suspension{Reason: reason, Until: suspension.Until}
 	}
@@ -505,6 +518,12 @@ func (s *Service) Block(ctx context.Context, caller principal.Caller, other int6
 		return Friend{}, err
 	}
 	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.updateIndexes(ctx, caller.UserID, other)
+}
+
+// ListedFriends returns up to limit ids, the lowest first, of those in a player's list of friends:
+// it has whom the player sent a request, too, which AreFriends tells apart.
+func (s *Service) ListedFriends(ctx context.Context, id int64, limit int) ([]int64, error) {
+	return s.store.listedFriends(ctx, id, limit)
 }
 
 // AreFriends reports for each of the others whether they are a friend of the player. It has no

@@ -402,6 +402,20 @@ func (s *store) indexPage(ctx context.Context, id, after int64, limit int) (ids 
 	return ids, false, nil
 }
 
+// listedFriends returns up to limit ids of those in a player's index of friends.
+func (s *store) listedFriends(ctx context.Context, id int64, limit int) ([]int64, error) {
+	list := s.db.Client.ZRange(ctx, keys.Friends(id), 0, int64(limit)-1)
+	if _, err := checkReply(ctx, "read friends", list); err != nil {
+		return nil, err
+	}
+	values := redisdb.NewValues("an index of friends", list.Val())
+	ids := make([]int64, len(list.Val()))
+	for i := range ids {
+		ids[i] = values.NextInt()
+	}
+	return ids, values.Err()
+}
+
 // deletePair deletes what is between a player who is gone and another one.
 func (s *store) deletePair(ctx context.Context, gone, other int64) error {
 	if err := s.db.Client.Del(ctx, keys.PlayerPair(gone, other)).Err(); err != nil {

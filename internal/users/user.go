@@ -78,10 +78,12 @@ type Friend struct {
 }
 
 // validate returns the patch as it is stored, or invalid_request with every faulty field.
-func (p PatchInput) validate(avatarHosts []string) (PatchInput, error) {
+func (p PatchInput) validate(
+	checkUsername func(string) (string, error), avatarHosts []string,
+) (PatchInput, error) {
 	var errs apierror.FieldErrors
 	if p.Username != nil {
-		name, err := CheckUsername(*p.Username)
+		name, err := checkUsername(*p.Username)
 		errs.Merge(err)
 		p.Username = &name
 	}

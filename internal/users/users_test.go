@@ -119,7 +119,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				u, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
+				u, _, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -136,7 +136,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		if err != nil || len(profiles) != 1 {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
-		other, err := users.New(db).
+		other, _, err := users.New(db).
 			SignIn(t.Context(), users.Identity{GameID: 2, Kind: users.KindDevice, Digest: "d"}, users.ProfileInput{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
@@ -155,7 +155,7 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		identity := users.Identity{GameID: 1, Kind: users.KindExternal, Digest: "d"}
-		u, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")})
+		u, _, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 		if err := db.Client.Del(t.Context(), keys.User(u.ID)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Bob")})
+		again, _, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Bob")})
 		if err != nil || again.ID != u.ID || again.Username != "Bob" || again.Kind != users.KindExternal {
 			t.Errorf("%+v, %v", again, err)
 		}
@@ -181,7 +181,7 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 				t.Fatalf("%+v, %v", u, err)
 			}
 		}
-		if u, err := s.SignIn(t.Context(), device("a"), users.ProfileInput{}); err != nil || u.ID != me.UserID {
+		if u, _, err := s.SignIn(t.Context(), device("a"), users.ProfileInput{}); err != nil || u.ID != me.UserID {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if _, err := s.Link(t.Context(), me, me.UserID, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
@@ -206,7 +206,7 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 			t.Errorf("of another game: %v", err)
 		}
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
-			if u, err := s.SignIn(t.Context(), id, users.ProfileInput{}); err != nil || u.ID == me.UserID {
+			if u, _, err := s.SignIn(t.Context(), id, users.ProfileInput{}); err != nil || u.ID == me.UserID {
 				t.Errorf("%+v, %v", u, err)
 			}
 		}

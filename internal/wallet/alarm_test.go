@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 
@@ -122,6 +123,33 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 				t.Fatalf("%d stops are left", n)
 			}
 		}
+		// wantAudit looks at the audit on another node than the one that stopped the game.
+		wantAudit := func(gameID int64, balanced, sumsAgree bool, stoppedGames ...int64) {
+			t.Helper()
+			s := newService(db)
+			quick, err := s.Audit(t.Context(), gameID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deep, err := s.AuditDeep(t.Context(), gameID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, r := range map[string]wallet.Report{"quick": quick, "deep": deep.Report} {
+				var found []int64
+				for _, stopped := range r.Stopped {
+					found = append(found, stopped.GameID)
+					if stopped.Cause != "conservation" || stopped.Reason == "" || stopped.At.IsZero() {
+						t.Errorf("the %s audit of game %d has the stop %+v", name, gameID, stopped)
+					}
+				}
+				if name == "quick" && (r.Balanced != balanced || r.SumsAgree != sumsAgree) || !slices.Equal(found, stoppedGames) ||
+					r.Stopped == nil || len(found) > 0 && r.Balanced {
+					t.Errorf("the %s audit of game %d is %+v", name, gameID, r)
+				}
+			}
+		}
+		wantAudit(game, true, true)
 		other := int64(5) // who does nothing meanwhile
 		if err := nodes[0].tryCredit(t, other); err != nil {
 			t.Fatal(err)
@@ -133,16 +161,21 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		}
 		redistest.Eventually(t, "the gauge shows it", delta(true))
 		wantStopped()
+		wantAudit(game, false, true, game) // the sums alone do not show the wallet
+		wantAudit(0, false, true, game)
+		wantAudit(otherGame, true, true)
 		log.mu.Lock()
 		if n := bytes.Count(log.text.Bytes(), []byte("the money of a game is stopped")); n != 1 {
 			t.Errorf("it was logged %d times", n)
 		}
 		log.mu.Unlock()
 		wantGoing(fmt.Sprintf("w%d", other))
+		wantAudit(game, true, true)
 
 		db.Client.HIncrBy(t.Context(), keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), 1)
 		_ = nodes[1].tryCredit(t, userID)
 		wantStopped()
+		wantAudit(game, false, false, game)
 		wantGoing("total")
 	})
 }

@@ -441,7 +441,11 @@ func (a *archiver) updateStatus(ctx context.Context, withLag bool) {
 			now.LagEntries, now.Lag.Round(time.Second))
 	}
 	if now.OK != before.OK {
-		slog.WarnContext(ctx, "the archive changed its state", "ok", now.OK, "detail", now.Detail,
+		level := slog.LevelWarn
+		if now.OK {
+			level = slog.LevelInfo
+		}
+		slog.Log(ctx, level, "the archive changed its state", "ok", now.OK, "detail", now.Detail,
 			"error", errors.Join(err, problem))
 	}
 	a.status.Store(&now)

@@ -17,10 +17,17 @@ import (
 // Report shows whether money is conserved: in every game and for every token minted == wallets +
 // escrow + prizes + house, and none of them is negative.
 type Report struct {
-	Balanced  bool         `json:"balanced"`
+	// Balanced reports whether the sums agree and Stopped is empty.
+	Balanced bool `json:"balanced"`
+	// SumsAgree reports whether money is conserved in what the store has, whatever Stopped has.
+	SumsAgree bool         `json:"sumsAgree"`
 	Tokens    []TokenTotal `json:"tokens"`    // by token id
+	Stopped   []Stopped    `json:"stopped"`   // empty while nodes know of nothing wrong
 	CheckedAt time.Time    `json:"checkedAt"` // UTC
 }
+
+// decide sets Balanced from what was found.
+func (r *Report) decide() { r.Balanced = r.SumsAgree && len(r.Stopped) == 0 }
 
 // TokenTotal shows where the units of one token are, in one game or summed over all. Totals may be
 // larger than a browser's number holds exactly, so each has its minor units beside it. A sum over
@@ -63,7 +70,7 @@ type Difference struct {
 // Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
 // totals that were folded from the ledger, the entries that were not folded yet and what was minted
 // are read at one instant of the game, so the report is exact at every instant and takes the same
-// time however many players there are.
+// time however many players there are. Then it reads what nodes noticed: stops and losses.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 	games, err := s.store.listGames(ctx, gameID)
 	if err != nil {
@@ -73,23 +80,24 @@ func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return s.reportOf(ctx, all)
+	return s.reportOf(ctx, gameID, all)
 }
 
-// reportOf compares the totals of games and sums them up.
-func (s *Service) reportOf(ctx context.Context, games []totals) (Report, error) {
-	r := Report{Balanced: true, CheckedAt: time.Now().UTC()}
+// reportOf compares the totals of games and sums them up, and reads why their money is stopped.
+// gameID is that of the audit.
+func (s *Service) reportOf(ctx context.Context, gameID int64, games []totals) (Report, error) {
+	r := Report{SumsAgree: true, CheckedAt: time.Now().UTC()}
 	sums := map[string]tokenTotals{}
 	for _, game := range games {
 		if game.defect != nil {
 			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.gameID, "error", game.defect)
 		}
 		if game.defect != nil || game.folded > game.sequence { // the ledger has lost entries
-			r.Balanced = false
+			r.SumsAgree = false
 		}
 		for code, of := range game.tokens {
 			if deltaOf(of) != 0 || min(of[totalWallets], of[totalEscrow], of[totalPrizes], of[totalHouse]) < 0 {
-				r.Balanced = false
+				r.SumsAgree = false
 			}
 			if sums[code] == nil {
 				sums[code] = tokenTotals{}
@@ -120,6 +128,10 @@ func (s *Service) reportOf(ctx context.Context, games []totals) (Report, error) 
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
 		return cmp.Or(cmp.Compare(tokens[a.TokenCode].ID, tokens[b.TokenCode].ID), cmp.Compare(a.TokenCode, b.TokenCode))
 	})
+	if r.Stopped, err = readStopped(ctx, s.store.db, gameID); err != nil {
+		return Report{}, err
+	}
+	r.decide()
 	return r, nil
 }
 
@@ -184,10 +196,11 @@ func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepR
 		sum.HeldCounted = sum.HeldCounted && a.heldCounted
 		sum.Differences = append(sum.Differences, a.differences...)
 	}
-	if sum.Report, err = s.reportOf(ctx, all); err != nil {
+	if sum.Report, err = s.reportOf(ctx, gameID, all); err != nil {
 		return DeepReport{}, err
 	}
-	sum.Balanced = sum.Balanced && len(sum.Differences) == 0
+	sum.SumsAgree = sum.SumsAgree && len(sum.Differences) == 0
+	sum.decide()
 	return sum, nil
 }
 

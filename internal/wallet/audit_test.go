@@ -2,15 +2,19 @@ package wallet_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // wantDifference fails the test unless a recount finds a difference of the account.
@@ -385,4 +389,39 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 			t.Errorf("without changes: %+v, %v", d, err)
 		}
 	})
+}
+
+// An operator compares the time of a stop with the log of the nodes.
+func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
+	db := redistest.Single(t)
+	makeGames(db)
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	stop, err := wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, alarm := "9|6|1700000000456|a=3;", "1700000000789|1 accounts differ"
+	for _, err := range []error{
+		db.Client.HSet(t.Context(), keys.Meta(), keys.MetaStoppedField, string(stop), keys.MetaEpochField, "2").Err(),
+		db.Client.HSet(t.Context(), keys.HistoryLosses(), keys.HistoryLossField(2, game), loss).Err(),
+		db.Client.HSet(t.Context(), keys.MoneyStops(), fmt.Sprint(game, ":conservation"), alarm).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := newService(db).Audit(t.Context(), game)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]time.Time{}
+	for _, s := range r.Stopped {
+		got[s.Cause] = s.At
+	}
+	want := map[string]time.Time{
+		"older": at, "loss": time.UnixMilli(1_700_000_000_456).UTC(), "conservation": time.UnixMilli(1_700_000_000_789).UTC(),
+	}
+	if !maps.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("money was stopped at %v, want %v", got, want)
+	}
 }

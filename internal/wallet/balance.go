@@ -45,6 +45,30 @@ type GrantInput struct {
 	GameID    int64  // the game that grants
 	TokenCode string // code of the token
 	Units     Units  // minor units, 0 … MaxUnits
+	// LimitPerDay is how much the grants of the game may mint in a day (UTC); "" for as much as its
+	// servers may mint, or where these mint nothing for DefaultGrantsPerDay such grants.
+	LimitPerDay AmountInput
+}
+
+// DefaultGrantsPerDay is how many grants a game gives in a day when nothing else limits them.
+const DefaultGrantsPerDay = 10_000
+
+// maxGrantLimit is as much as may exist of a token, in minor units.
+const maxGrantLimit Units = 4e18
+
+// dayLimit returns how much the grants of the game may mint in a day. It returns invalid_amount for
+// a limit that is no amount of the token.
+func (in GrantInput) dayLimit(t Token) (Units, error) {
+	if in.LimitPerDay != "" {
+		return in.LimitPerDay.ToUnits(t.Decimals)
+	}
+	if limit, _ := t.DayLimit(in.GameID); limit > 0 {
+		return limit, nil
+	}
+	if in.Units > maxGrantLimit/DefaultGrantsPerDay {
+		return maxGrantLimit, nil
+	}
+	return in.Units * DefaultGrantsPerDay, nil
 }
 
 // ChangeResult is the result of a credit or debit.

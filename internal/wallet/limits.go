@@ -165,7 +165,7 @@ func (s *Service) prepareLimits(ctx context.Context, in LimitsInput, t Token, ch
 	if in.ExcludedUntil != nil {
 		change.excluded = notExcluded
 		if until := *in.ExcludedUntil; until != nil {
-			now, err := s.store.readClock(ctx)
+			now, err := s.store.db.ReadClock(ctx)
 			if err != nil {
 				return err
 			}

@@ -67,10 +67,10 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 		stops:     o.Stops,
 		alarm:     newAlarm(),
 	}
-	s.folding = leader.New(db, "totals", s.foldGames)
+	s.folding = leader.New(db, "totals", leader.EndsNothing, s.foldGames)
 	if o.Archive != nil {
 		s.archiver = newArchiver(s.store, cmp.Or(o.Keep, DefaultRetention))
-		s.archiving = leader.New(db, "archive", s.archiver.handle)
+		s.archiving = leader.New(db, "archive", leader.EndsNothing, s.archiver.handle)
 	}
 	return s
 }
@@ -373,7 +373,8 @@ func (s *Service) MintChanged(gameID int64, code string) {
 
 // Grant mints the sign-up grant of a game into a player's wallet there, once for each player
 // however often it is called. The caller must be the system, which knows that the player is one of
-// the game. It returns forbidden, user_not_found, token_not_found, invalid_amount.
+// the game. It returns forbidden, user_not_found, token_not_found, invalid_amount, and
+// limit_reached when the grants of the game have minted as much today as they may.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:

@@ -449,16 +449,22 @@ var errOverLimit = apierror.InvalidAmount.
 	WithReason("the player would have more than %s minor units, or too many would exist", MaxUnits)
 
 func (s store) grant(ctx context.Context, in GrantInput, t Token) error {
-	reply, err := s.db.RunScript(ctx, scripts.WalletGrant,
-		[]string{
-			keys.Wallet(in.GameID, in.UserID), keys.WalletLines(in.GameID, in.UserID), keys.Totals(in.GameID),
-			keys.Ledger(in.GameID),
-		},
-		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, t.Code, t.Decimals, in.Units.String(),
-		"game:"+strconv.FormatInt(in.GameID, 10))
+	limit, err := in.dayLimit(t)
+	if err != nil {
+		return err
+	}
+	names := []string{
+		keys.Wallet(in.GameID, in.UserID), keys.WalletLines(in.GameID, in.UserID), keys.Totals(in.GameID),
+		keys.Ledger(in.GameID), keys.GrantMints(in.GameID),
+	}
+	reply, err := s.db.RunScript(ctx, scripts.WalletGrant, names, s.db.PublishCommand, idempotency.NewNonce(),
+		in.UserID, t.Code, t.Decimals, in.Units.String(), "game:"+strconv.FormatInt(in.GameID, 10), limit.String())
 	switch {
 	case err != nil:
 		return err
+	case reply.Status == apierror.LimitReached.Code:
+		return apierror.LimitReached.WithReason("the grants of the game have minted as much today as they may").
+			WithMember("limit", "grantLimitPerDay").WithMember("max", t.AmountOf(limit))
 	case reply.Status == apierror.InvalidAmount.Code:
 		return errOverLimit
 	default:

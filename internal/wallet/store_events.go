@@ -21,16 +21,19 @@ import (
 const ReasonResync = "resync"
 
 // EventSnapshot returns the player's balances as a JSON array of user.balance events, and the
-// position "<seq>-<nonce>" of the last event that they contain. A player without events has no
-// array, and the position is "0-0". It returns store_unavailable.
+// position "<seq>-<nonce>" of the last event that they contain. There is no array when there is no
+// balance; the position of a player without events is "0-0". It returns store_unavailable.
 func (s *Service) EventSnapshot(ctx context.Context, gameID, userID int64) (position string, array []byte, err error) {
 	balances, last, err := s.store.readWalletAndLastLine(ctx, gameID, userID)
 	if err != nil {
 		return "", nil, err
 	}
 	header, ok := events.ParseHeader(last)
-	if !ok {
+	switch {
+	case !ok:
 		return "0-0", nil, nil
+	case len(balances) == 0:
+		return header.Position, nil, nil
 	}
 	codes := slices.Sorted(maps.Keys(balances))
 	definitions, err := s.findDefinitions(ctx, codes...)

@@ -16,7 +16,7 @@ import (
 )
 
 var limitsLayout = redisdb.PackedLayout{
-	Name: "the limits of a player", Separator: '|', Names: scripts.WalletLimits.Names,
+	Name: "the limits of a player", Separator: '|', Layout: scripts.WalletLimits,
 }
 
 // storedLimits are a player's limits as the wallet has them, and the store's time at which they are
@@ -28,18 +28,13 @@ type storedLimits struct {
 	records  map[string]string // by code, packed as limitsLayout
 }
 
-func (s store) readClock(ctx context.Context) (time.Time, error) {
-	now, err := s.db.Client.Time(ctx).Result()
-	return now.UTC(), redisdb.WrapError("read the store's clock", err)
-}
-
 func (s store) readLimits(ctx context.Context, gameID, userID int64) (storedLimits, error) {
 	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(gameID, userID)).Result()
 	if err != nil {
 		return storedLimits{}, redisdb.WrapError("read the limits of a player", err)
 	}
 	l := storedLimits{records: map[string]string{}}
-	if l.now, err = s.readClock(ctx); err != nil {
+	if l.now, err = s.db.ReadClock(ctx); err != nil {
 		return storedLimits{}, err
 	}
 	fields := redisdb.NewFieldsOfHash("the limits of a player", hash)
@@ -199,7 +194,7 @@ const (
 // countStakes counts the rooms with a stake and the losses of the last hours from the player's
 // lines, newest first, until the lines are older and account for all stakes that are held.
 func (s store) countStakes(ctx context.Context, gameID, userID int64, code string) (stakeCount, error) {
-	now, err := s.readClock(ctx)
+	now, err := s.db.ReadClock(ctx)
 	if err != nil {
 		return stakeCount{}, err
 	}
@@ -225,7 +220,7 @@ func (s store) countStakes(ctx context.Context, gameID, userID int64, code strin
 			}
 			hour := hourOf(line.At.UnixMilli())
 			recent = hour >= oldest
-			if !keys.HoldsStake(line.Ref) || line.TokenCode != code {
+			if !keys.CountsInLimits(line.Ref) || line.TokenCode != code {
 				continue
 			}
 			if recent && line.DeltaUnits != 0 {

@@ -8,7 +8,9 @@ package wire
 
 import (
 	"bytes"
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -40,6 +42,34 @@ func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 // UnmarshalStrict is Unmarshal for requests: an unknown member is an error.
 func UnmarshalStrict(data []byte, v any) error {
 	return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+}
+
+// HasInfinity reports whether valid JSON has a number that is infinite as a float64, such as 1e999.
+// Most languages decode it as infinity or not at all, so what one client sends would break others.
+func HasInfinity(v RawJSON) bool {
+	quoted := false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && '0' <= c && c <= '9':
+			start, isLong := i, false
+			for i < len(v) && strings.IndexByte("0123456789.eE+-", v[i]) >= 0 {
+				isLong = isLong || v[i]|0x20 == 'e'
+				i++
+			}
+			// The largest float64 has 309 digits.
+			if isLong || i-start >= 309 {
+				if f, _ := strconv.ParseFloat(string(v[start:i]), 64); math.IsInf(f, 0) {
+					return true
+				}
+			}
+			i--
+		}
+	}
+	return false
 }
 
 // FormatTime returns t in TimeLayout.

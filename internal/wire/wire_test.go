@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,21 @@ func TestATimeIsAppendedInItsLayout(t *testing.T) {
 	} {
 		if got, want := string(wire.AppendTime(nil, at)), `"`+wire.FormatTime(at)+`"`; got != want {
 			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
+func TestWhichNumbersAreInfinite(t *testing.T) {
+	digits := func(n int) string { return strings.Repeat("9", n) }
+	for text, want := range map[string]bool{
+		`1e999`: true, `-1E+999`: true, `{"a":[0,{"b":1.5e309}]}`: true, digits(309): true, "-" + digits(400) + ".5": true,
+		`[1e308,2e308]`: true, `1e00000000000309`: true,
+		`1e308`: false, `-1.7976931348623157e308`: false, `1e-999`: false, `0e999`: false, digits(308): false, `12`: false,
+		`"1e999"`: false, `{"1e999":true}`: false, `["\"",1,"1e999"]`: false, `["\\",1e999]`: true, `"\\\"1e999"`: false,
+		`null`: false, `true`: false, ``: false, `0.` + digits(1000): false,
+	} {
+		if got := wire.HasInfinity(wire.RawJSON(text)); got != want {
+			t.Errorf("%.60s: %v", text, got)
 		}
 	}
 }

@@ -36,6 +36,7 @@ async function bundle(entry, format) {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
     compress: {
       passes: 5, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
+      sequences: false, // statements compress better
       lhs_constants: false,
     },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },

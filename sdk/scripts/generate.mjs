@@ -126,6 +126,7 @@ ${userTypes.map((type) => `  ${camel(type.slice(5))}: ${dataOf(type)};`).join("\
 export interface ServiceConnectionEvents {
   hello: ${dataOf("hello")};
   draining: ${dataOf("server.draining")};
+  stale: ${dataOf("server.stale")};
 }
 `,
   };

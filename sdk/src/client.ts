@@ -107,7 +107,8 @@ export function createClient(options: Options, base: string, onClose: () => void
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
     const stream = /[sh]$/.test(name) ? "progress" : "money"; // progress and match
-    if (seq <= parseInt(positions[stream])) return; // heard already
+    // Heard already, unless it replaces events that a failover has undone.
+    if (seq <= parseInt(positions[stream]) && data.reason !== "resync") return;
     positions[stream] = position;
     if (name === "balance") balances.note(data);
     emitter.emit(name, data);
@@ -116,7 +117,10 @@ export function createClient(options: Options, base: string, onClose: () => void
   /** Asks for the player's events since the last connection. Where they are gone it reads the balances anew. */
   function resumeUserEvents() {
     c.socket.ask("user.subscribe", { after: positions })
-      .then(({ read }): any => read?.[0] === "wallet" && balances.catchUp(), balances.catchUp)
+      .then(({ read, position }): any => {
+        if (read) positions = position; // of another history, it may be lower
+        return read?.[0] === "wallet" && balances.catchUp();
+      }, balances.catchUp)
       .catch(() => {});
   }
 

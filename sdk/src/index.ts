@@ -19,7 +19,7 @@ export function init<Messages = any>(options: Options): Parlor<Messages> & Promi
   const address = options.baseUrl || defaultOrigin();
   need(origin.test(address!), "init needs baseUrl");
   need(!options.getToken || typeof options.getToken === "function", "getToken needs a function");
-  need(options.WebSocket || globalThis.WebSocket, "init needs WebSocket");
+  need(options.WebSocket || globalThis.WebSocket, "needs WebSocket");
   const base = address!.replace(/\/+$/, "");
   const name = `${gameId} ${base}`;
   let client = clients.get(name);

@@ -50,6 +50,7 @@ function applyChange(room: any, name: string, data: any, at: string) {
     room.reportedBy = room.seats.map((s: any) => s.userId)
       .filter((id: any) => id === userId || room.reportedBy.includes(id));
   }
+  if (data.until) room.reportUntil = data.until;
   if (data.newRoomId) room.rematchRoomId = data.newRoomId;
   if (name === "turn") room.turn = userId && { userId, deadline: data.deadline };
   if (/^(start|finish|cancell|disput)ed$/.test(name)) {
@@ -58,7 +59,10 @@ function applyChange(room: any, name: string, data: any, at: string) {
     room[name === "cancelled" ? "finishedAt" : name + "At"] = at;
     if (reason) room.reason = reason;
     delete room.turn;
-    if (room.finishedAt) delete room.presence;
+    if (room.finishedAt) {
+      delete room.presence;
+      if (room.reportedBy) room.reportUntil = room.refundAt = null;
+    }
   }
 }
 
@@ -156,9 +160,9 @@ export function createRooms(c: Context) {
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
     const all = [...known.values()];
-    const isPlayed = ({ live: room }: Followed) =>
-      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id);
-    const least = all.find((f) => !isPlayed(f)) || all[0];
+    const isNotPlayed = ({ live: room }: Followed) =>
+      room.finishedAt || !room.participants.some((u: any) => u.id === c.user?.id);
+    const least = all.find(isNotPlayed) || all[0];
     forget(least);
     if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
   }
@@ -191,10 +195,13 @@ export function createRooms(c: Context) {
     if (failed.length) setTimeout(subscribe, retryMs, failed);
   }
 
+  /**
+   * Shows a snapshot, also one with a lower number: the service sends none that is older than what it
+   * sent before, so the events above that number are undone.
+   */
   function applySnapshot(f: Followed, data: any) {
     const room = f.live;
-    if (data.seq < room.seq) return; // older than what was shown already
-    const isSame = data.seq === room.seq && (room.position || data.position) === data.position;
+    const isSame = room.position ? room.position === data.position : room.seq === data.seq; // positions have the seq
     replace(f, data);
     if (!isSame) {
       announce(f, { type: "resynced", roomId: room.roomId, seq: room.seq, at: new Date(c.time()).toISOString(), room });
@@ -222,9 +229,8 @@ export function createRooms(c: Context) {
     }
     if (name === "state") {
       f.sharedVersion = data.version;
-      const value = { ...room.shared.value, ...data.patch };
+      const value = room.shared.value = { ...room.shared.value, ...data.patch };
       for (const member of data.delete) delete value[member];
-      room.shared.value = value;
     } else {
       applyChange(room, name, data, at);
     }

@@ -152,6 +152,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
         reconnectAt = Date.now() + frame.data.reconnectInMs;
         drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
         if (isMain) c.emit("draining", frame.data);
+      } else if (frame.type === "server.stale") {
+        if (isMain) c.emit("stale", frame.data);
       } else {
         handlers.onEvent?.(frame);
       }

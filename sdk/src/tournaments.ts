@@ -72,6 +72,8 @@ interface Follow {
   position?: string;
   seq: number;
   isAsking?: boolean;
+  /** Whether a listener waits for the whole. */
+  needsSnapshot?: boolean;
 }
 
 const retryMs = 1000;
@@ -100,8 +102,11 @@ export function createTournaments(parlor: Parlor): Tournaments {
     }
   }
 
+  /**
+   * Shows a snapshot, also one with a lower number: the service sends none that is older than what it
+   * sent before, so the events above that number are undone.
+   */
   function showSnapshot(f: Follow, tournamentId: number, tournament: Tournament) {
-    if (tournament.seq < f.seq) return; // older than what was shown already
     f.seq = tournament.seq;
     f.position = tournament.position;
     emit(f, { type: "snapshot", tournamentId, tournament });
@@ -112,12 +117,18 @@ export function createTournaments(parlor: Parlor): Tournaments {
     const f = followed.get(tournamentId);
     if (!f || f.isAsking || parlor.state !== "online") return; // it is asked for when there is a connection
     f.isAsking = true;
+    const isWhole = f.needsSnapshot;
+    f.needsSnapshot = false; // a listener that is added from here on needs another one
     try {
-      const { tournament } = await tell("tournament.subscribe", { tournamentId, after: f.position });
+      const after = isWhole ? undefined : f.position;
+      const { tournament } = await tell("tournament.subscribe", { tournamentId, after });
       f.isAsking = false;
-      if (tournament && followed.get(tournamentId) === f) showSnapshot(f, tournamentId, tournament);
+      if (followed.get(tournamentId) !== f) return;
+      if (tournament) showSnapshot(f, tournamentId, tournament);
+      if (f.needsSnapshot) subscribe(tournamentId);
     } catch (error: any) {
       f.isAsking = false;
+      f.needsSnapshot ||= isWhole;
       if (followed.get(tournamentId) !== f) return;
       if (error.retryable) return void setTimeout(subscribe, error.retryAfterMs || retryMs, tournamentId);
       followed.delete(tournamentId);
@@ -163,7 +174,7 @@ export function createTournaments(parlor: Parlor): Tournaments {
       };
       if (signal?.aborted) return stop;
       signal?.addEventListener("abort", stop, { once: true });
-      if (f.listeners.size) f.position = undefined; // the new listener begins with the whole
+      if (f.listeners.size) f.needsSnapshot = true; // the new listener begins with the whole
       f.listeners.add(listener);
       followed.set(id, f);
       subscribe(id);

@@ -164,6 +164,8 @@ export interface ParlorEvents {
   /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
   match: ServiceUserEvents["match"];
   draining: ServiceConnectionEvents["draining"];
+  /** Events are late: the node hears nothing from its store. With `sinceMs` 0 it does again, and what was missed follows. */
+  stale: ServiceConnectionEvents["stale"];
   /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
   error: ParlorError | Error;
 }

@@ -93,6 +93,21 @@ describe("connection", () => {
     expect(hints).toEqual([{ reconnectInMs: 3000 }]);
   });
 
+  it("says that the node hears nothing from its store, and that it does again", async () => {
+    const service = new FakeService();
+    const client = openTab(service);
+    await settle(client.ready);
+    await run(1000);
+    const told: number[] = [];
+    client.on("stale", (e) => told.push(e.sinceMs));
+    for (const sinceMs of [3000, 0]) {
+      for (const s of service.sockets) s.say({ type: "server.stale", at: service.time(), data: { sinceMs } });
+    }
+    await run(100);
+    expect(told).toEqual([3000, 0]);
+    expect(client.state).toBe("online");
+  });
+
   for (const [what, wake] of [
     ["online", (b: any) => b.window.dispatchEvent(new Event("online"))],
     ["pageshow", (b: any) => b.window.dispatchEvent(new Event("pageshow"))],
@@ -202,12 +217,36 @@ describe("connection", () => {
     await settle(client.wallet.balances());
     const reads = () => service.calls.filter((call) => call.path === "user-balance/token-balances").length;
     for (const read of [undefined, ["saves"], ["wallet"], ["wallet", "saves"]]) {
-      service.userStart = { mode: read ? "snapshot" : "resume", read };
+      const position = { money: "0-0", progress: "0-0" };
+      service.userStart = { mode: read ? "snapshot" : "resume", position, read };
       const before = reads();
       end(service, 1006);
       await run(16_000);
       expect(reads() - before).toBe(read?.includes("wallet") ? 1 : 0);
     }
+  });
+
+  it("hears what follows events of the player that a failover has undone", async () => {
+    const service = new FakeService();
+    const client = openTab(service);
+    await settle(client.ready);
+    const heard: any[] = [];
+    client.on("balance", (e: any) => heard.push(`${e.reason} ${e.amount}`));
+    const tell = (seq: number, reason: string, amount: string) =>
+      service.tellUser("user.balance", seq, { tokenId: "GOLD", reason, amount, heldAmount: "0" }, reason);
+    tell(8, "won", "900");
+    tell(6, "resync", "500"); // what is left of it, with a lower number
+    tell(7, "quest", "600");
+    await run(100);
+    expect(heard).toEqual(["won 900", "resync 500", "quest 600"]);
+
+    service.userStart = { mode: "snapshot", position: { money: "4-v", progress: "1-v" }, read: ["wallet", "saves"] };
+    end(service, 1006);
+    await run(3000);
+    heard.length = 0;
+    tell(5, "found", "700"); // it was undone while nobody listened
+    await run(100);
+    expect(heard).toEqual(["found 700"]);
   });
 
   it("renews the token of a living socket", async () => {

@@ -5,7 +5,10 @@ export interface FakeRoom {
   state: any;
   log: any[];
   /** The state after each event, by seq, as JSON. */
-  history: Map<number, string>;
+  /** What the room was, by position. */
+  history: Map<string, string>;
+  /** Ends the positions of the history that the service has now. */
+  nonce: string;
   /** The seq of the oldest event that can be resumed after. */
   oldest: number;
   shared: { version: number; value: Record<string, any> };
@@ -42,7 +45,7 @@ export class FakeService {
   reachable = true;
   refreshes = 0;
   /** The reply to user.subscribe; undefined: an error, as of a node without the store. */
-  userStart?: { mode: string; read?: string[] };
+  userStart?: { mode: string; position: { money: string; progress: string }; read?: string[] };
   snapshots = 0;
   buyRefusal: any;
   /** Decides about the next HTTP call: lose the request, or its reply. */
@@ -220,7 +223,8 @@ export class FakeService {
       host: user,
       seats: [{ userId: user.id, state: "active", ready: false, joinedAt: at }], position: "0-0", rematchRoomId: null,
     };
-    const room: FakeRoom = { state, log: [], history: new Map(), oldest: 0, shared: { version: 0, value: {} } };
+    const shared = { version: 0, value: {} };
+    const room: FakeRoom = { state, log: [], history: new Map(), nonce: "n", oldest: 0, shared };
     this.rooms.set(roomId, room);
     this.happen(room, "room.created", { creator: user, participantCount: 1 }, () => {});
     return room;
@@ -236,12 +240,27 @@ export class FakeService {
     const isPresence = type.endsWith("connected"); // which leaves the version as it is
     if (!isPresence) s.version++;
     s.seq++;
-    s.position = `${s.seq}-n`;
+    s.position = `${s.seq}-${room.nonce}`;
     const { roomId, seq, position, version } = s;
     const event = { type, roomId, seq, position, at, data: isPresence ? data : { ...data, version } };
     room.log.push(event);
-    room.history.set(s.seq, JSON.stringify(this.view(room)));
+    room.history.set(s.position, JSON.stringify(this.view(room)));
     for (const socket of this.sockets) for (const times of deliver) socket.hear(room, event, times);
+  }
+
+  /** Undoes the last events, as a failover does, and shows subscribers what is left. */
+  undo(room: FakeRoom, n: number) {
+    room.log.length = Math.max(1, room.log.length - n);
+    const { seq, position } = room.log.at(-1);
+    room.state = JSON.parse(room.history.get(position)!);
+    room.oldest = Math.min(room.oldest, seq);
+    room.nonce += "n";
+    for (const socket of this.sockets) {
+      if (!socket.rooms.has(room.state.roomId)) continue;
+      this.snapshots++;
+      socket.say({ type: "room.snapshot", roomId: room.state.roomId, seq, position, at: this.time(),
+        data: { mode: "snapshot", room: this.view(room), position } });
+    }
   }
 
   join(room: FakeRoom, user: any, deliver?: number[]) {
@@ -309,8 +328,8 @@ export class FakeService {
     }
   }
 
-  tellUser(type: string, seq: number, data: any) {
-    for (const s of this.sockets) s.say({ type, seq, position: `${seq}-u`, at: this.time(), data });
+  tellUser(type: string, seq: number, data: any, nonce = "u") {
+    for (const s of this.sockets) s.say({ type, seq, position: `${seq}-${nonce}`, at: this.time(), data });
   }
 
   // Sockets.
@@ -382,9 +401,10 @@ export class FakeService {
         const refused = service.refusal("room.subscribe", roomId) ?? (!room && [404, "room_not_found"] as const);
         if (refused) return { outcome: { roomId, error: service.problem(...refused).body } };
         this.rooms.add(roomId);
-        const seq = after ? Number(after.split("-")[0]) : -1;
+        const seq = after ? parseInt(after) : -1;
         const missed = room!.log.slice(seq);
-        if (seq >= room!.oldest) return { outcome: { roomId, mode: "resume", position: after }, missed };
+        const isKnown = room!.log[seq - 1]?.position === after; // else a failover has undone it
+        if (isKnown && seq >= room!.oldest) return { outcome: { roomId, mode: "resume", position: after }, missed };
         service.snapshots++;
         const view = service.view(room!);
         const shared = { ...room!.shared };

@@ -61,6 +61,45 @@ it("hears every event once and in order, over lost connections", async () => {
   expect(events).toHaveLength(5);
 });
 
+it("shows a snapshot after a failover that lost events, whatever its number", async () => {
+  const { client, replies, emit, happen } = fakeClient();
+  const events: Followed[] = [];
+  createTournaments(client).follow(12, (e) => events.push(e));
+  replies[0].resolve({ mode: "snapshot", tournament: tournament(8), position: "8-x" });
+  await settled();
+  happen("joined", 9);
+  const left = { ...tournament(8), position: "8-x" };
+  emit("tournament.snapshot", { type: "tournament.snapshot", tournamentId: 12, seq: 8, data: { tournament: left } });
+  happen("left", 9);
+  expect(names(events)).toEqual(["snapshot 8", "joined 9", "snapshot 8", "left 9"]);
+});
+
+it("gives a second listener the whole, also while the subscription is asked for", async () => {
+  const { client, replies, happen, setState } = fakeClient();
+  const tournaments = createTournaments(client);
+  const first: Followed[] = [];
+  const second: Followed[] = [];
+  tournaments.follow(12, (e) => first.push(e));
+  replies[0].resolve({ mode: "snapshot", tournament: tournament(3), position: "3-x" });
+  await settled();
+  setState("reconnecting");
+  setState("online");
+  tournaments.follow(12, (e) => second.push(e)); // the reply to the first one is on its way
+  expect(replies[1].data.after).toBe("3-x");
+  replies[1].resolve({ mode: "resume", position: "3-x" });
+  await settled();
+  happen("joined", 4);
+  expect(replies[2].data.after).toBeUndefined();
+  replies[2].reject(new ParlorError("store_unavailable", "", { status: 503, retryable: true, retryAfterMs: 1 }));
+  await vi.waitFor(() => expect(replies).toHaveLength(4));
+  expect(replies[3].data.after).toBeUndefined(); // it still needs the whole
+  replies[3].resolve({ mode: "snapshot", tournament: tournament(4), position: "4-x" });
+  await settled();
+  happen("started", 5);
+  expect(names(second)).toEqual(["joined 4", "snapshot 4", "started 5"]);
+  expect(names(first)).toEqual(["snapshot 3", "joined 4", "snapshot 4", "started 5"]);
+});
+
 it("ends with an error that will not mend, and hears the matches of the player", async () => {
   const { client, replies, emit } = fakeClient();
   const tournaments = createTournaments(client);

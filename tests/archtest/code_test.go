@@ -114,6 +114,28 @@ var codeRules = []rule{
 		},
 	},
 	{
+		// What is written into a store has the layout of the store, DB.Layout. The newest one is what a
+		// build may read.
+		name: "only what compares layouts asks for the newest",
+		check: func(p *project) (violations []string) {
+			for _, s := range p.code {
+				if s.isTest() || slices.Contains([]string{"redisdb", "nodes", "upgrade", "cmd"}, s.top()) {
+					continue
+				}
+				ast.Inspect(s.file, func(n ast.Node) bool {
+					if i, ok := n.(*ast.Ident); ok && i.Name == "NewestLayout" {
+						violations = append(violations, p.position(i.Pos())+": NewestLayout is not what is written: use DB.Layout")
+					}
+					return true
+				})
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"a domain": {"rooms/a.go": `package rooms; var text = layout.Join(redisdb.NewestLayout())`},
+		},
+	},
+	{
 		name: "every package has one package comment",
 		check: func(p *project) (violations []string) {
 			comments := map[string]int{}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/config"
 	"go.yaml.in/yaml/v3"
@@ -181,7 +182,11 @@ func TestSecretsAreFilesOfTheOperator(t *testing.T) {
 		}
 	}
 	hex := regexp.MustCompile(`[0-9a-f]{32}`)
-	for _, name := range []string{"compose.yaml", "redis/users.acl", "redis/redis.conf", "haproxy.cfg", ".env.example"} {
+	for _, name := range []string{
+		"compose.yaml", "redis/users.acl", "redis/redis.conf", "haproxy.cfg", ".env.example",
+		"nginx.conf", "Caddyfile", "envoy.yaml", "parlor.service", "chart/values.yaml", "alerts.yaml",
+		"compose.sentinel.yaml", "compose.cluster.yaml", "compose.observability.yaml", "dashboards/parlor.json",
+	} {
 		text := regexp.MustCompile(`@sha256:[0-9a-f]{64}`).ReplaceAllString(readText(t, "deploy/"+name), "")
 		if hex.MatchString(text) {
 			t.Errorf("deploy/%s has what looks like a secret", name)
@@ -263,7 +268,9 @@ func TestPinAddsTheDigestOfEveryImageAndNothingElse(t *testing.T) {
 		if err := pin("sha256:" + digest); err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]int{"compose.yaml": 2, "Dockerfile": 1} {
+		for name, want := range map[string]int{
+			"compose.yaml": 2, "compose.observability.yaml": 2, "compose.sentinel.yaml": 0, "Dockerfile": 1,
+		} {
 			text, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)
@@ -293,7 +300,11 @@ func TestTheBalancersFileIsValidWithTheVariablesOfItsContainer(t *testing.T) {
 		if name == "PARLOR_NODES" {
 			value = "localhost:8080" // the name is Docker's
 		}
-		check.Env = append(check.Env, name+"="+strings.Replace(value, "/run/secrets/", dir+"/secrets/", 1))
+		if name == "PARLOR_CERTIFICATE" {
+			value = filepath.Join(dir, "secrets/tls")
+		}
+		// ${NAME:-default}
+		check.Env = append(check.Env, name+"="+regexp.MustCompile(`\$\{\w+:-(.*)\}`).ReplaceAllString(value, "$1"))
 	}
 	out, err := check.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "WARNING") {
@@ -310,5 +321,84 @@ func TestDockerReadsTheComposeFile(t *testing.T) {
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("docker compose config: %v\n%s", err, out)
+	}
+}
+
+// The unit starts what it should, from files that are there, and gives a node the time that it
+// needs.
+func TestTheUnitOfSystemdSuitsANode(t *testing.T) {
+	text := readText(t, "deploy/parlor.service")
+	one := func(name string) string {
+		t.Helper()
+		m := regexp.MustCompile(`(?m)^`+name+`=(.*)$`).FindAllStringSubmatch(text, -1)
+		if len(m) != 1 {
+			t.Fatalf("%s is set %d times", name, len(m))
+		}
+		return m[0][1]
+	}
+	if one("RestartPreventExitStatus") != strconv.Itoa(config.ExitStatus) || one("KillSignal") != "SIGTERM" ||
+		one("Type") != "notify" {
+		t.Error("the unit does not read the exit status, or ends a node by another signal than its own")
+	}
+	var drain time.Duration
+	secrets := map[string]bool{}
+	for _, e := range config.EntriesWithoutValues() {
+		secrets[e.Env] = e.Secret
+	}
+	for _, m := range regexp.MustCompile("`drain-(?:delay|timeout)` \\| `([^`]+)`").FindAllStringSubmatch(
+		config.ReferenceMarkdown(), 2) {
+		d, err := time.ParseDuration(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain += d
+	}
+	stop, err := strconv.Atoi(one("TimeoutStopSec"))
+	if err != nil || drain == 0 || time.Duration(stop)*time.Second < drain+5*time.Second {
+		t.Errorf("a node gets %d s to stop, and drains for %v", stop, drain)
+	}
+	script := readText(t, "deploy/make-secrets.sh")
+	credentials := map[string]bool{}
+	credential := regexp.MustCompile(`(?m)^LoadCredential=(\w+):/etc/parlor/secrets/(\w+)$`)
+	for _, m := range credential.FindAllStringSubmatch(text, -1) {
+		credentials[m[1]] = true
+		if m[1] != m[2] || !strings.Contains(script, "\nmake_file "+m[1]+" ") {
+			t.Errorf("make-secrets.sh does not make %s", m[2])
+		}
+	}
+	variable := regexp.MustCompile(`(?m)^Environment=(PARLOR_\w+?)(_FILE)?=(.*)$`)
+	for _, m := range variable.FindAllStringSubmatch(text, -1) {
+		isSecret, known := secrets[m[1]]
+		if !known || isSecret != (m[2] != "") || isSecret && !credentials[strings.TrimPrefix(m[3], "%d/")] {
+			t.Errorf("%s is no setting, or a secret that is no credential", m[0])
+		}
+	}
+	for _, line := range []string{
+		"NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes", "CapabilityBoundingSet=", "StateDirectory=parlor",
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the unit has no %s", line)
+		}
+	}
+}
+
+func TestSystemdReadsTheUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skipf("there is no systemd here: %v", err)
+	}
+	unit := filepath.Join(t.TempDir(), "parlor.service")
+	text := strings.Replace(readText(t, "deploy/parlor.service"), "=/usr/local/bin/parlor ", "=/bin/true ", 1)
+	if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// verify also complains of other units on the machine.
+	out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "parlor.service") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	out, err = exec.Command(analyze, "security", "--offline=yes", "--no-pager", "--threshold=15", unit).CombinedOutput()
+	if err != nil {
+		t.Errorf("the exposure of the unit is above 1.5: %v\n%s", err, out)
 	}
 }

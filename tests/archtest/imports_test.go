@@ -29,6 +29,7 @@ var importTable = []importRow{
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
+	{"logs", []string{"apierror"}, "a line is about an error or a time, whatever wrote it"},
 	{"sdk", nil, "built files"},
 	{"web", []string{"sdk"}, "built files with their headers; what a page shows comes from the API, as for every client"},
 
@@ -36,7 +37,13 @@ var importTable = []importRow{
 
 	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
-	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
+	{"storecost", nil, "counts what the store does for a request; handlers charge for it, and know no store"},
+	{"storeclock", nil, "compares clocks that others read, so that tests can move them"},
+	{
+		"redisdb",
+		[]string{"apierror", "keys", "scripts", "storeclock", "storecost"},
+		"opens the store and runs scripts; it knows no domain",
+	},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{
 		"leader",
@@ -54,6 +61,11 @@ var importTable = []importRow{
 		"nodes",
 		[]string{"principal", "apierror", "keys", "wire", "redisdb"},
 		"what a node says of itself comes from cmd as numbers, so that it knows no domain",
+	},
+	{
+		"upgrade",
+		[]string{"principal", "nodes", "redisdb"},
+		"compares what nodes report with the layout of the store, and knows nothing of what is stored",
 	},
 	{
 		"presence",
@@ -78,20 +90,34 @@ var importTable = []importRow{
 	{"archive", []string{"ledger"}, "keeps what left the store in files or S3, and knows nothing of Redis"},
 	{"backup", []string{"wire", "redisdb"}, "copies whatever is in a store, so it knows no key"},
 	{
+		"migrate",
+		[]string{"apierror", "keys", "events", "scripts", "wire", "redisdb", "ledger"},
+		"reads what an older release has written, whose rules no domain knows any more",
+	},
+	{
 		"stops",
 		[]string{"apierror", "keys", "redisdb"},
 		"which games are stopped is known without their money; who stops one says why",
 	},
-	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
+	{
+		"readiness",
+		[]string{"apierror", "logs", "redisdb", "storeclock"},
+		"watches the store for the whole node and knows no domain",
+	},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
 	{
 		"wallet",
-		append([]string{"leader", "ledger", "archive"}, withIdempotency...),
+		append([]string{"leader", "ledger", "archive", "history", "stops"}, withIdempotency...),
 		"money knows who owns it by id only, so that no rule of a game can change a balance",
 	},
 
+	{
+		"usage",
+		[]string{"apierror", "cache", "games", "keys", "redisdb", "scripts"},
+		"knows whose a key is by its name, and of a game how much it may have",
+	},
 	{"assets", domains, "a purchase moves money"},
 	{"prizes", domains, "moves money to winners and knows none of those who promise prizes"},
 	{
@@ -128,7 +154,7 @@ var importTable = []importRow{
 	{
 		"handlers",
 		[]string{
-			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
+			"principal", "apierror", "events", "secret", "wire", "cache", "text", "storecost", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "leaderboards", "tournaments", "auth", "progress", "accounts",
 			"realtime",
 			"readiness", "nodes",
@@ -190,6 +216,7 @@ var libraryTable = []libraryRow{
 	{"github.com/johannesboyne", nil, "serves S3 in tests"},
 	{"github.com/adhocore/gronx", []string{"leaderboards/"}, "seasons follow a cron expression"},
 	{"github.com/hashicorp/golang-lru", []string{"cache/"}, "every cache is bounded and counted"},
+	{"golang.org/x/text", []string{"text/"}, "one package knows which names look alike"},
 	{"github.com/getkin", nil, "checks the contract in tests"},
 	{"pgregory.net/rapid", nil, "makes up histories in tests"},
 	{"github.com/anishathalye", nil, "checks histories in tests"},

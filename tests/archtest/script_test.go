@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -35,7 +36,7 @@ func (p *project) luaFiles() (list []luaFile, errs []error) {
 		f := luaFile{path: file}
 		header, err := scripts.ParseHeader(f.name(), p.lua[file])
 		if err == nil {
-			f.code, err = scripts.ExpandLayouts(withoutComments(p.lua[file]))
+			f.code, err = scripts.ExpandLayouts(withoutComments(p.lua[file]), math.MaxInt)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -135,6 +136,9 @@ var (
 var writeCommand = regexp.MustCompile(`redis\.p?call\(\s*(?:[a-z]|'(?:SET|DEL|INCR|GETDEL|PEXPIRE|EXPIRE|` +
 	`H(?:SET|SETNX|DEL|INCRBY)|[RL](?:PUSH|POP|TRIM|REM)|S(?:ADD|REM|POP)|Z(?:ADD|REM\w*|INCRBY)|X(?:ADD|TRIM|DEL))')`)
 
+// appendsToLedger is how a script appends an entry, or puts the ledger among the lists to extend.
+var appendsToLedger = regexp.MustCompile(`redis\.p?call\(\s*'[RL]PUSH',\s*ledger_key|\]\s*=\s*ledger_key\b`)
+
 // runsOnFullStore are the scripts that a full store runs too, each with the reason and with what
 // bounds the memory that it takes.
 var runsOnFullStore = map[string]string{
@@ -145,6 +149,7 @@ var runsOnFullStore = map[string]string{
 	"room_leave":           "pays a stake back; once for each seat",
 	"room_kick":            "pays a stake back; once for each seat",
 	"room_sweep":           "pays back and removes rooms that are over",
+	"room_window_close":    "pays the pot back; as room_finish",
 	"room_close_match":     "ends a match that nobody plays; one entry of the outbox, which is applied and removed",
 	"outbox_close":         "makes room; at most 1,000 parked entries of a shard",
 	"prize_pay":            "pays out what was set aside; a line for each prize",
@@ -166,23 +171,28 @@ var runsOnFullStore = map[string]string{
 	"history_advance":      "a full store must not hide what it lost; a line for each game and epoch",
 	"history_stop":         "stops money; one record",
 	"history_accept":       "lets money go on; one record",
-	"trail_append":         "a full store must not hide what was changed; two lists of 10,000 records of 6 KiB",
+	"trail_append":         "a full store must not hide what was changed; 10,000 records of 6 KiB, 6,000 of a game",
 	"user_end_sessions":    "ends sessions; one number for each player",
 	"sessions_end":         "ends sessions; a short entry for each, dropped after a day",
 	"user_change_kind":     "removes an account; it replaces a word",
 	"user_unlink_identity": "removes an identity",
 	"friend_remove":        "removes what is between two players",
+	"board_schedule":       "ends seasons, which frees them; it replaces a number for each board",
+	"asset_remove":         "makes room",
+	"tour_remove":          "makes room",
 	"board_hide":           "takes an entry out of sight; it replaces a letter",
 	"board_remove":         "removes an entry",
 	"board_seal":           "ends a season; a word for each shard",
 	"tour_leave":           "pays a fee back; once for each entrant",
 	"tour_start":           "fees must not wait for a full store; it replaces fields",
 	"tour_report":          "ends a match; it replaces a record",
+	"tour_refund":          "pays two fees back; once for each entrant",
 	"tour_settle":          "pays fees back, or moves them to the prizes; a line for each entrant, once",
 	"tour_advance":         "ends a tournament; a bounded list of payouts",
 	"tour_cancel":          "begins to pay fees back; it replaces fields",
 	"idempotency_begin":    "finds the first response to what ends; a digest for seconds, within the rate limits",
 	"idempotency_release":  "removes a claim",
+	"migration_remove":     "removes what was migrated",
 }
 
 func knownStatuses() map[string]bool {
@@ -335,6 +345,25 @@ func changed(pairs ...string) map[string]string {
 	}
 }
 
+// ledgerScript returns a script that appends to a ledger, with parts replaced, old and new in turn.
+func ledgerScript(pairs ...string) map[string]string {
+	const text = `-- wallet_take: takes.
+-- KEYS      1 ledger
+-- ARGV      1 nonce
+-- LEDGER    always
+-- RETURNS   ok
+local ledger_key, nonce = KEYS[1], ARGV[1]
+redis.call('RPUSH', ledger_key, nonce)
+return 'ok'
+`
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			panic("the script has no " + pairs[i])
+		}
+	}
+	return map[string]string{"scripts/wallet_take.lua": strings.NewReplacer(pairs...).Replace(text)}
+}
+
 // withLibrary returns changed with one more library, which may not be included.
 func withLibrary(name, text string, pairs ...string) map[string]string {
 	files := changed(pairs...)
@@ -360,8 +389,21 @@ var scriptRules = []rule{
 			"a number without name":     changed("1 room", "1"),
 			"a name without number":     changed("1 room", "room"),
 			"an unknown flag":           changed("no-writes", "no-cluster"),
-			"an unknown layout":         changed("{'ok', room}", "{'ok', PACK(room_dead)}"),
-			"numbers that do not go on": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
+			"an unknown line":           changed("-- ARGV", "-- AGRV"),
+			"a ledger without its line": ledgerScript("-- LEDGER    always\n", ""),
+			"a line without a ledger":   ledgerScript("1 ledger", "1 book"),
+			"two lines of the ledger":   ledgerScript("-- RETURNS", "-- LEDGER    always\n-- RETURNS"),
+			"an unknown rule":           ledgerScript("always", "sometimes"),
+			"more than the rule":        ledgerScript("always", "always, but for one"),
+			"no condition":              ledgerScript("always", "if"),
+			"no reason":                 ledgerScript("always", "never"),
+			"an entry without a nonce":  ledgerScript("1 nonce", "1 mark"),
+			"a reader with a rule": ledgerScript("-- LEDGER", "-- FLAGS     no-writes\n-- LEDGER",
+				"redis.call('RPUSH', ledger_key, nonce)\n", ""),
+			"an unknown confirmation":    ledgerScript("-- RETURNS", "-- CONFIRM   yes\n-- RETURNS"),
+			"no reason without replicas": ledgerScript("-- RETURNS", "-- CONFIRM   no\n-- RETURNS"),
+			"an unknown layout":          changed("{'ok', room}", "{'ok', PACK(room_dead)}"),
+			"numbers that do not go on":  withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
 		},
 	},
 	{
@@ -483,6 +525,38 @@ var scriptRules = []rule{
 			"its flag is missing": {
 				"scripts/room_finish.lua": "-- room_finish: ends.\n-- KEYS      1 room\n-- RETURNS   ok\n" +
 					"redis.call('DEL', KEYS[1])\n",
+			},
+		},
+	},
+	{
+		name: "a script that appends to a ledger says when, and no other one does",
+		check: func(p *project) (violations []string) {
+			list, _ := p.scripts()
+			for _, s := range list {
+				appends := appendsToLedger.MatchString(withoutComments(s.Source))
+				says := s.Ledger.When == scripts.LedgerAlways || s.Ledger.When == scripts.LedgerIf
+				switch {
+				case appends && !says:
+					violations = append(violations, s.Name+" appends to a ledger, and its header does not say when")
+				case !appends && says:
+					violations = append(violations, s.Name+" appends nothing to a ledger, and its header says that it does")
+				case says && s.Unconfirmed != "":
+					violations = append(violations, s.Name+" moves money, and no replica needs to have it")
+				}
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"a line is missing, and the key has another name": ledgerScript("-- LEDGER    always\n", "",
+				"1 ledger", "1 book"),
+			"it never appends":  ledgerScript("always", "never: it reads the entries"),
+			"nothing is there":  ledgerScript("redis.call('RPUSH', ledger_key, nonce)\n", ""),
+			"no replica has it": ledgerScript("-- RETURNS", "-- CONFIRM   no: nobody asks\n-- RETURNS"),
+			"through a library": {
+				"scripts/lib_entry.lua": "-- lib_entry: posts.\nlocal function post(ledger_key, nonce)\n" +
+					"  redis.call('RPUSH', ledger_key, nonce)\nend\n",
+				"scripts/wallet_take.lua": "-- wallet_take: takes.\n-- INCLUDES  entry\n-- KEYS      1 book\n" +
+					"-- ARGV      1 nonce\n-- RETURNS   ok\npost(KEYS[1], ARGV[1])\nreturn 'ok'\n",
 			},
 		},
 	},

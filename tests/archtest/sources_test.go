@@ -156,7 +156,7 @@ type rule struct {
 	samples map[string]map[string]string         // why it must fail → files
 }
 
-var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, scriptRules)
+var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, scriptRules, clockRules)
 
 func TestTheProjectKeepsItsRules(t *testing.T) {
 	p := readProject(t)

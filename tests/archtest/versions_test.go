@@ -3,9 +3,53 @@ package archtest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 )
+
+// TestTheModuleCanBeInstalled keeps `go install …/cmd/parlor@v1.0.0` working: that refuses a module
+// which replaces or excludes another, and has no file that is not in git.
+func TestTheModuleCanBeInstalled(t *testing.T) {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := regexp.MustCompile(`(?m)^(replace|exclude)\b.*`).Find(text); line != nil {
+		t.Errorf("go.mod has %q", line)
+	}
+	const embedded = `{{$d := .Dir}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}`
+	list := exec.Command("go", "list", "-deps", "-f", embedded, "./cmd/parlor")
+	list.Dir = root(t)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracked := exec.Command("git", "ls-files")
+	tracked.Dir = root(t)
+	files, err := tracked.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isTracked, found := map[string]bool{}, 0
+	for line := range strings.Lines(string(files)) {
+		isTracked[strings.TrimSpace(line)] = true
+	}
+	for line := range strings.Lines(string(out)) {
+		name, isOurs := strings.CutPrefix(strings.TrimSpace(line), root(t)+"/")
+		if !isOurs {
+			continue
+		}
+		found++
+		if !isTracked[name] {
+			t.Errorf("%s is embedded and not in git", name)
+		}
+	}
+	if found == 0 {
+		t.Error("nothing is embedded")
+	}
+}
 
 // TestLibrariesHaveTheirFixes keeps go.mod from going back behind releases that docs/traps.md
 // needs.

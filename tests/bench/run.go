@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -151,7 +150,7 @@ func (s *servers) startNode(o options, settings ...string) (n nodeProcess, err e
 // start starts a process, waits until the URL ready returns 200, and returns the process id.
 func (s *servers) start(c *exec.Cmd, ready string) (int, error) {
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	redistest.EndWithParent(c)
 	if err := c.Start(); err != nil {
 		return 0, err
 	}

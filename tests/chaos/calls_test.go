@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/books"
 )
 
 // call is one intent of a client. It may be sent several times, to several nodes; with a key all of
@@ -67,16 +68,16 @@ var kinds = []string{
 }
 
 // next makes up a call that may succeed with the books as they are.
-func (m *caller) next(b books) *call { return m.make(kinds[m.rng.IntN(len(kinds))], b) }
+func (m *caller) next(b books.Books) *call { return m.make(kinds[m.rng.IntN(len(kinds))], b) }
 
 // make makes up a call of a kind.
-func (m *caller) make(kind string, b books) *call {
+func (m *caller) make(kind string, b books.Books) *call {
 	m.number++
 	c := &call{kind: kind, reason: fmt.Sprintf("%s-%s%d", kind, m.name, m.number), results: map[string]int{}}
 	if m.keyed || m.chance(60) {
 		c.key = fmt.Sprintf("k%s%d", m.name, m.number)
 	}
-	live := b.liveRooms()
+	live := b.LiveRooms()
 	roomID := "01234567-89ab-8cde-8f01-000000000001"
 	if len(live) > 0 {
 		roomID = live[m.rng.IntN(len(live))]
@@ -84,11 +85,11 @@ func (m *caller) make(kind string, b books) *call {
 		kind = "create"
 		c.kind = kind
 	}
-	room := b.rooms[roomID]
+	room := b.Rooms[roomID]
 	backend := backendOf(m.economy.game)
 	who := player(userOf(m.economy.game, 1+m.rng.Int64N(m.players)))
-	if slices.Contains([]string{"leave", "ready", "kick", "transfer"}, kind) && len(room.active) > 0 && m.chance(80) {
-		who = player(room.active[m.rng.IntN(len(room.active))])
+	if slices.Contains([]string{"leave", "ready", "kick", "transfer"}, kind) && len(room.Active) > 0 && m.chance(80) {
+		who = player(room.Active[m.rng.IntN(len(room.Active))])
 	}
 	if len(m.foreign) > 0 && m.chance(3) {
 		roomID = m.foreign[m.rng.IntN(len(m.foreign))]
@@ -142,7 +143,7 @@ func (m *caller) make(kind string, b books) *call {
 			return changed(n.rooms.TransferHost(ctx, backend, roomID, who.UserID, rc))
 		}
 	case "finish":
-		results := m.placements(room.active)
+		results := m.placements(room.Active)
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
 			return changed(n.rooms.Finish(ctx, backend, roomID, results, rc))
 		}
@@ -156,14 +157,14 @@ func (m *caller) make(kind string, b books) *call {
 		}
 	case "rematch":
 		var ended []string
-		for id, r := range b.rooms {
-			if r.ended() && len(r.active) > 0 {
+		for id, r := range b.Rooms {
+			if r.HasEnded() && len(r.Active) > 0 {
 				ended = append(ended, id)
 			}
 		}
 		if slices.Sort(ended); len(ended) > 0 {
 			roomID = ended[m.rng.IntN(len(ended))]
-			who = player(b.rooms[roomID].active[0])
+			who = player(b.Rooms[roomID].Active[0])
 		}
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
 			return changed(n.rooms.Rematch(ctx, who, roomID, rc))
@@ -212,15 +213,15 @@ func (m *caller) make(kind string, b books) *call {
 }
 
 // lost returns the calls that got ok and have left nothing: money that a client was promised.
-func lost(calls []*call, b books) (list []*call) {
-	number, reasons, refs := map[string]entry{}, map[string]bool{}, map[string]bool{}
-	for i, e := range b.entries {
-		number[fmt.Sprint(b.dropped+int64(i)+1)] = e
-		reasons[e.reason] = true
-		refs[e.ref] = true
-		if e.reason == "entry" {
-			for account := range e.postings {
-				refs[account+" in "+e.ref] = true
+func lost(calls []*call, b books.Books) (list []*call) {
+	number, reasons, refs := map[string]books.Entry{}, map[string]bool{}, map[string]bool{}
+	for i, e := range b.Entries {
+		number[fmt.Sprint(b.Dropped+int64(i)+1)] = e
+		reasons[e.Reason] = true
+		refs[e.Ref] = true
+		if e.Reason == "entry" {
+			for account := range e.Postings {
+				refs[account+" in "+e.Ref] = true
 			}
 		}
 	}
@@ -235,8 +236,8 @@ func lost(calls []*call, b books) (list []*call) {
 			switch c.kind {
 			case "purchase":
 				e := number[rest]
-				_, paid := e.postings[wallet]
-				ok = e.reason == "purchase" && paid && !bought[rest] // else another one is in its place
+				_, paid := e.Postings[wallet]
+				ok = e.Reason == "purchase" && paid && !bought[rest] // else another one is in its place
 				bought[rest] = true
 			case "credit", "debit":
 				ok = reasons[c.reason]
@@ -270,11 +271,11 @@ func (m *caller) placements(users []int64) []rooms.Placement {
 
 // checkOnce returns what is wrong when calls that were sent several times had more than one effect,
 // or when a client was promised one that there is not.
-func checkOnce(calls []*call, b books) error {
-	times, number := map[string]int{}, map[string]entry{}
-	for i, e := range b.entries {
-		times[e.reason]++
-		number[fmt.Sprint(b.dropped+int64(i)+1)] = e
+func checkOnce(calls []*call, b books.Books) error {
+	times, number := map[string]int{}, map[string]books.Entry{}
+	for i, e := range b.Entries {
+		times[e.Reason]++
+		number[fmt.Sprint(b.Dropped+int64(i)+1)] = e
 	}
 	bought := map[string]*call{}
 	for _, c := range calls {
@@ -291,7 +292,7 @@ func checkOnce(calls []*call, b books) error {
 					continue
 				}
 				e := number[rest]
-				if e.reason != "purchase" {
+				if e.Reason != "purchase" {
 					return fmt.Errorf("%s was purchase %s, but that entry is %v", c, rest, e)
 				}
 				if other := bought[rest]; other != nil && other != c {
@@ -309,7 +310,7 @@ func checkOnce(calls []*call, b books) error {
 			return fmt.Errorf("%s got different responses: %v", c, codes)
 		}
 	}
-	return b.wantBought()
+	return b.CheckBought()
 }
 
 // cutOK returns what follows ok in a result.

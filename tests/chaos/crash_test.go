@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/books"
 )
 
 // path is a request that makes several calls of the store.
@@ -319,17 +320,17 @@ func freeLeases(t *testing.T, n *node) {
 }
 
 // signature is what the books hold, without what differs between two runs: ids of rooms and nonces.
-func signature(b books) string {
+func signature(b books.Books) string {
 	var text strings.Builder
-	for _, user := range slices.Sorted(maps.Keys(b.wallets)) {
-		fmt.Fprintf(&text, "player %d: %+v owns %v\n", user, b.wallets[user], b.owned[user])
+	for _, user := range slices.Sorted(maps.Keys(b.Wallets)) {
+		fmt.Fprintf(&text, "player %d: %+v owns %v\n", user, b.Wallets[user], b.Owned[user])
 	}
 	var lines []string
-	for _, r := range b.rooms {
-		lines = append(lines, fmt.Sprintf("room: %s pot %d active %v stakes %v\n", r.status, r.pot, r.active, r.stakes))
+	for _, r := range b.Rooms {
+		lines = append(lines, fmt.Sprintf("room: %s pot %d active %v stakes %v\n", r.Status, r.Pot, r.Active, r.Stakes))
 	}
-	for _, e := range b.entries {
-		lines = append(lines, fmt.Sprintf("entry: %s %v\n", e.reason, e.postings))
+	for _, e := range b.Entries {
+		lines = append(lines, fmt.Sprintf("entry: %s %v\n", e.Reason, e.Postings))
 	}
 	slices.Sort(lines)
 	text.WriteString(strings.Join(lines, ""))

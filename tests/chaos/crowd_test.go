@@ -231,14 +231,14 @@ func (c *crowd) storeCounts(t *testing.T) (commands, connections float64) {
 	return info["total_commands_processed"], info["total_connections_received"]
 }
 
-// TestASilentStoreMakesNoStorm stops the store under a crowd. One node keeps all its sockets. Two
-// nodes close each socket once, spread over two seconds, because either might be cut off alone.
-// What the store has to do when it is back is a few commands for each socket.
+// TestASilentStoreMakesNoStorm stops the store under a crowd, for longer than a node that is cut
+// off alone keeps its sockets. Nodes that are all without a store close none. What the store has to
+// do when it is back is a few commands for each socket.
 func TestASilentStoreMakesNoStorm(t *testing.T) {
 	size := pick(160, 5000)
 	for _, nodes := range []int{1, 2} {
-		// After 8 s two nodes send their clients away; one would not, and need not be waited for.
-		away := pick([]time.Duration{1: 5 * time.Second, 2: 11 * time.Second}[nodes], 30*time.Second)
+		// After 8 s a node would send its clients to others that have the store.
+		away := pick([]time.Duration{1: 5 * time.Second, 2: 12 * time.Second}[nodes], 30*time.Second)
 		t.Run([]string{"", "one node", "two nodes"}[nodes], func(t *testing.T) {
 			t.Parallel()
 			server := redistest.StartFor(t, deliveryStore...)
@@ -260,18 +260,8 @@ func TestASilentStoreMakesNoStorm(t *testing.T) {
 			perSocket := (commandsAfter - commands) / float64(size)
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if nodes == 1 && len(c.closes) > 0 {
-				t.Errorf("a single node closed %d sockets", len(c.closes))
-			}
-			if c.other > 0 {
-				t.Errorf("%d sockets ended otherwise", c.other)
-			}
-			burst, tries := inOneBurst(c.closes), inOneBurst(c.attempts)
-			if nodes == 2 && (len(c.closes) != size || burst > size/2) {
-				t.Errorf("%d closes for %d sockets, %d of them within 250 ms", len(c.closes), size, burst)
-			}
-			if tries > size/2 {
-				t.Errorf("%d attempts to connect within 250 ms", tries)
+			if n := len(c.closes) + c.other; n > 0 || len(c.attempts) > 0 {
+				t.Errorf("%d of %d sockets were closed, and %d came back", n, size, len(c.attempts))
 			}
 			dials := connectionsAfter - connections
 			// Each kind of background work tries twice a second, and every try in vain costs its connection.
@@ -281,11 +271,10 @@ func TestASilentStoreMakesNoStorm(t *testing.T) {
 				t.Errorf("the store had %.1f commands for each socket, and %.0f connections", perSocket, dials)
 			}
 			c.waitAll(t, "who was told hears that it is over", c.members, func(m *member) bool {
-				return nodes == 2 || m.stale == 1 && m.heard == 1
+				return m.stale == 1 && m.heard == 1
 			})
-			report(t, "%d sockets, %v without a store: %d closed (1012), at most %d within 250 ms; %d attempts to connect, at "+
-				"most %d within 250 ms; all up to date %v after its return, %.1f commands for each socket, %.0f new "+
-				"connections to the store", size, away, len(c.closes), burst, len(c.attempts), tries,
+			report(t, "%d sockets, %v without a store: %d closed; all up to date %v after its return, %.1f commands for "+
+				"each socket, %.0f new connections to the store", size, away, len(c.closes)+c.other,
 				took.Round(10*time.Millisecond), perSocket, dials)
 		})
 	}

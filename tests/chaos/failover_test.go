@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/books"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -88,13 +94,13 @@ func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*no
 	took := time.Since(began)
 	f.longest, f.sum = max(f.longest, took), f.sum+took
 	calls := l.end()
-	var b books
+	var b books.Books
 	redistest.Eventually(t, "the new primary can be read", func() bool {
 		var err error
 		b, err = tryBooks(t.Context(), observer.db)
 		return err == nil
 	})
-	if err := b.check(); err != nil {
+	if err := b.Check(); err != nil {
 		t.Fatalf("after the failover the books are wrong:\n%v", err)
 	}
 	gone := lost(calls, b)
@@ -249,7 +255,8 @@ func (s *sentinels) wait() {
 	})
 }
 
-// TestBehindSentinelsAPrimaryMayDieOrStandStill kills the primary and stops it by turns.
+// TestBehindSentinelsAPrimaryMayDieOrStandStill kills the primary and stops it by turns. When it
+// kills it first, a window for reports runs in a room of another game.
 func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 	t.Parallel()
 	for _, d := range pick(durabilities[:1], durabilities) {
@@ -263,10 +270,22 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if round%2 == 0 {
+				switch {
+				case round == 0:
+					room := ""
+					f.round(t, d, observer, nodes, func() {
+						room = reportToSilence(t, nodes[0])
+						redistest.Eventually(t, "the replicas have the report", func() bool {
+							return redistest.ConfirmingReplicas(t, primary) == 2
+						})
+						primary.Kill()
+					})
+					wantSilenceToAgree(t, nodes[1], room)
+					err = primary.Restart()
+				case round%2 == 0:
 					f.round(t, d, observer, nodes, primary.Kill)
 					err = primary.Restart()
-				} else {
+				default:
 					f.round(t, d, observer, nodes, primary.Pause)
 					primary.Resume()
 				}
@@ -276,6 +295,56 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 			}
 			report(t, "1 primary, 2 replicas, 3 sentinels, killed and stopped by turns: %s", &f)
 		})
+	}
+}
+
+// otherGame has the room of reportToSilence, where no load comes.
+const otherGame = gameID + 1
+
+// reportToSilence lets two players play a room with consensus, and the winner report the result.
+// The loser is connected to the room then and reports nothing.
+func reportToSilence(t *testing.T, n *node) (roomID string) {
+	t.Helper()
+	ctx, winner, loser := t.Context(), player(userOf(otherGame, 1)), player(userOf(otherGame, 2))
+	e := addGame(t, n, otherGame, 1, 2)
+	created, err := n.rooms.Create(ctx, winner, rooms.CreateInput{
+		EntryTokenID: e.tokenID, RoomEntry: amount(500), MaxPlayers: 2, RakeBps: new(1000),
+		SettledBy: rooms.SettledByConsensus,
+	}, receiptOf(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, shard := created.Room.RoomID, keys.EconomyShard(otherGame)
+	_, joinErr := n.rooms.Join(ctx, loser, room, receiptOf(""))
+	_, startErr := n.rooms.Start(ctx, winner, room, receiptOf(""))
+	_, connectErr := n.db.RunScript(ctx, scripts.PresenceSet,
+		[]string{keys.Room(shard, room), keys.RoomEvents(shard, room), keys.PresenceLease(shard, "lease000")},
+		n.db.PublishCommand, idempotency.NewNonce(), "lease000", 1, room, 10_000, "0", loser.UserID, "")
+	_, reportErr := n.rooms.Finish(ctx, winner, room,
+		[]rooms.Placement{{UserID: winner.UserID, Place: 1}, {UserID: loser.UserID, Place: 2}}, receiptOf(""))
+	if err := errors.Join(joinErr, startErr, connectErr, reportErr); err != nil {
+		t.Fatal(err)
+	}
+	return room
+}
+
+// wantSilenceToAgree requires that the window of the room of reportToSilence ends with one payout.
+func wantSilenceToAgree(t *testing.T, n *node, roomID string) {
+	t.Helper()
+	redistest.Eventually(t, "silence has agreed", func() bool {
+		_, _ = n.rooms.Sweep(t.Context())
+		now, err := n.rooms.Get(t.Context(), operator, roomID)
+		return err == nil && now.Status == rooms.Finished
+	})
+	b, err := books.Read(t, n.db, otherGame)
+	if err = errors.Join(err, b.Check()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]books.Balance{
+		userOf(otherGame, 1): {Free: startBalance*100 + 400}, userOf(otherGame, 2): {Free: startBalance*100 - 500},
+	}
+	if !maps.Equal(b.Wallets, want) {
+		t.Errorf("the players have %+v; want %+v", b.Wallets, want)
 	}
 }
 
@@ -323,7 +392,7 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			}
 			report(t, "%d calls acknowledged, %d of them in %v without replication; %d of those that leave a trace are lost; "+
 				"nodes miss %d entries at least; delta %d", l.acked.Load(), dark, pick(time.Second, 4*time.Second), gone,
-				w.end(observer, gone > 0), b.delta())
+				w.end(observer, gone > 0), b.Delta())
 			observer.forgetCaches()
 			wantEnded(t, observer)
 		})
@@ -445,7 +514,7 @@ func clusterPrimary(t *testing.T, db *redisdb.DB, servers []*redistest.Server) *
 	cluster.ReloadState(t.Context())
 	var found *redistest.Server
 	redistest.Eventually(t, "the economy has a primary", func() bool {
-		client, err := cluster.MasterForKey(t.Context(), economyTag(gameID))
+		client, err := cluster.MasterForKey(t.Context(), books.EconomyTag(gameID))
 		if err != nil {
 			return false
 		}

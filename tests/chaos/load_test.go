@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/books"
 )
 
 // load is clients that make calls on nodes all the time. A call without a clear response is
@@ -29,7 +30,7 @@ type load struct {
 	ended sync.WaitGroup
 	mu    sync.Mutex
 	calls []*call
-	seen  atomic.Pointer[books] // what the clients know of the rooms
+	seen  atomic.Pointer[books.Books] // what the clients know of the rooms
 }
 
 // loadKinds are the calls of a load.
@@ -45,7 +46,7 @@ const loadPlayers = 12
 func startLoad(t *testing.T, observer *redisdb.DB, nodes []*node, e economy, clients int, seed uint64) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{t: t, stop: cancel}
-	l.seen.Store(&books{})
+	l.seen.Store(&books.Books{})
 	for i := range clients {
 		m := &caller{
 			rng: rand.New(rand.NewPCG(seed, uint64(i))), economy: e, players: loadPlayers,
@@ -143,7 +144,7 @@ func (l *load) settle(n *node) (repeated int) {
 	return repeated
 }
 
-// quietly is a checker that remembers a failure instead of ending the test.
+// quietly is a redistest.Scripter that remembers a failure instead of ending the test.
 type quietly struct {
 	ctx context.Context
 }
@@ -156,12 +157,12 @@ func (quietly) Fatalf(format string, args ...any) {
 	panic(quietFailure{fmt.Sprintf(format, args...)})
 }
 
-// tryBooks is readBooks for a store that may be gone.
-func tryBooks(ctx context.Context, db *redisdb.DB) (b books, err error) {
+// tryBooks is books.Read for a store that may be gone.
+func tryBooks(ctx context.Context, db *redisdb.DB) (b books.Books, err error) {
 	defer func() {
 		if failure, ok := recover().(quietFailure); ok {
 			err = fmt.Errorf("%s", failure.text)
 		}
 	}()
-	return readBooks(quietly{ctx}, db, gameID)
+	return books.Read(quietly{ctx}, db, gameID)
 }

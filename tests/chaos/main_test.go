@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -31,13 +30,6 @@ func pick[T any](short, inLong T) T {
 func report(t *testing.T, format string, args ...any) {
 	t.Helper()
 	fmt.Printf("proof: %s: %s\n", t.Name(), fmt.Sprintf(format, args...))
-}
-
-// checker is a test, or whoever else hears that a check failed.
-type checker interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Context() context.Context
 }
 
 // newRNG returns a source of random numbers for a part of a test.

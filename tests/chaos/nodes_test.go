@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire/wiretest"
+	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
@@ -52,7 +53,10 @@ func newInstallation(t *testing.T, url string, nodes, players int, stock any, se
 	game := first.Must(t, 201, "POST", "/api/v1/admin/games", nodetest.AdminKey, map[string]any{
 		"name":         "Duel",
 		"welcomeGrant": map[string]any{"tokenId": tokenCode, "amount": startBalance, "for": "any"},
-		"settings":     map[string]any{"matchTimeoutSeconds": 5, "idleTimeoutSeconds": 5},
+		"settings": map[string]any{
+			"matchTimeoutSeconds": 5, "idleTimeoutSeconds": 5, "reportWindowSeconds": 10,
+			"settlements": []string{"server", "consensus"},
+		},
 	})
 	in.serverKey = game.Body["serverKey"].(string)
 	in.tokenID = number(t, gold.Body["id"])
@@ -134,12 +138,15 @@ func (in *installation) send(
 
 // TestNodesThatAreKilledLoseNothing kills one of three nodes after the other, all the time, while
 // players create, join, leave and finish rooms and buy over HTTP. Each request is repeated with its
-// key, at another node, until it has a response.
+// key, at another node, until it has a response. Two more players have a room with consensus: every
+// node that runs when the winner reports is killed before the window ends, also the one that took
+// the report and the one that leads the sweep.
 func TestNodesThatAreKilledLoseNothing(t *testing.T) {
 	t.Parallel() // with failovers, which mostly wait
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
-	in := newInstallation(t, store.URL(), 3, 24, nil)
+	in := newInstallation(t, store.URL(), 3, 26, nil)
 	observer := openNode(t, store.URL(), nil)
+	reported := in.reportToSilence(in.players[24], in.players[25])
 	var sent, repeated, bought atomic.Int64
 	ctx, stop := context.WithTimeout(t.Context(), pick(8*time.Second, 5*time.Minute))
 	defer stop()
@@ -188,32 +195,78 @@ func TestNodesThatAreKilledLoseNothing(t *testing.T) {
 		}
 	}
 	clients.Wait()
+	for ; kills < len(in.nodes); kills++ { // on a slow machine
+		in.replace(kills)
+	}
+	redistest.Eventually(t, "silence has agreed", func() bool {
+		r, err := in.node(0).Do(t.Context(), "GET", reported, nodetest.AdminKey, nil)
+		return err == nil && r.Body["status"] == "FINISHED"
+	})
 	for i := range in.nodes {
 		in.nodes[i].Kill()
 	}
 	b := wantLargeBooks(t, observer.db)
+	for i, want := range []books.Balance{{Free: startBalance*100 + 150}, {Free: startBalance*100 - 150}} {
+		if got := b.Wallets[in.players[24+i].id]; got != want {
+			t.Errorf("a player of the room with consensus has %+v; want %+v", got, want)
+		}
+	}
 	for i, p := range in.players {
-		owned := b.owned[p.id][fmt.Sprint(in.coin)]
+		owned := b.Owned[p.id][fmt.Sprint(in.coin)]
 		if owned != purchases[i].Load() {
 			t.Errorf("player %d owns %d coins; %d purchases were acknowledged", p.id, owned, purchases[i].Load())
 		}
 	}
 	wantDue(t, observer, b)
-	open := len(b.liveRooms())
+	open := len(b.LiveRooms())
 	freeLeases(t, observer)
 	report(t, "%d nodes killed in %v, %d requests, %d of them repeated, %d purchases, delta %d, "+
 		"%d rooms abandoned, %d after the sweep", kills, pick(8*time.Second, 5*time.Minute), sent.Load(), repeated.Load(),
-		bought.Load(), b.delta(), open, len(wantEnded(t, observer).liveRooms()))
+		bought.Load(), b.Delta(), open, len(wantEnded(t, observer).LiveRooms()))
+}
+
+// reportToSilence lets two players play a room with consensus, and the winner report the result at
+// the first node. The loser is connected to the room then and reports nothing. It returns the path
+// of the room.
+func (in *installation) reportToSilence(winner, loser httpPlayer) (path string) {
+	in.t.Helper()
+	ctx := in.t.Context()
+	do := func(verb string, p httpPlayer, body map[string]any) nodetest.Response {
+		r, _ := in.send(ctx, 0, "/api/v1/game-session/"+verb, p.token, body, "silence-"+verb)
+		if r.Status >= 300 {
+			in.t.Fatalf("%s returned %s", verb, r)
+		}
+		return r
+	}
+	created := do("create", winner, map[string]any{
+		"entryTokenId": in.tokenID, "roomEntry": 1.5, "maxPlayers": 2, "settlement": "consensus", "rakeBps": 0,
+	})
+	roomID, _ := created.Body["roomId"].(string)
+	path = "/api/v1/game-session/get?roomId=" + roomID
+	do("join", loser, map[string]any{"roomId": roomID})
+	do("start", winner, map[string]any{"roomId": roomID})
+	s := &sitter{httpPlayer: loser, room: &followedRoom{id: roomID}, absences: make([]absence, 1)}
+	conn := s.open(ctx, in, 0)
+	in.t.Cleanup(func() { _ = conn.Close() })
+	redistest.Eventually(in.t, "the loser is connected", func() bool {
+		r := in.node(0).Must(in.t, 200, "GET", path, nodetest.AdminKey, nil)
+		shown, _ := r.Body["presence"].([]any)
+		return len(shown) == 2 && shown[1].(map[string]any)["connected"] == true
+	})
+	do("finish", winner, map[string]any{"roomId": roomID, "results": []map[string]any{
+		{"userId": winner.id, "place": 1}, {"userId": loser.id, "place": 2},
+	}})
+	return path
 }
 
 // wantDue requires that every room that has not ended is known to the sweep.
-func wantDue(t *testing.T, n *node, b books) {
+func wantDue(t *testing.T, n *node, b books.Books) {
 	t.Helper()
 	due, err := n.db.Client.ZRange(t.Context(), keys.RoomsDue(keys.EconomyShard(gameID)), 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range b.liveRooms() {
+	for _, id := range b.LiveRooms() {
 		if !slices.Contains(due, id) {
 			t.Errorf("the sweep does not know the room %s", id)
 		}

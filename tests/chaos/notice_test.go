@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -89,7 +90,7 @@ func TestWhatIsAcknowledgedIsInTheLedger(t *testing.T) {
 	n := openNode(t, store.URL(), nil)
 	var mu sync.Mutex
 	acknowledged := map[string]bool{}
-	n.db.ObserveEntries(func(_ int64, nonce string) {
+	n.db.ObserveEntries(func(_ int64, nonce string, _ time.Time) {
 		mu.Lock()
 		defer mu.Unlock()
 		acknowledged[nonce] = true
@@ -99,8 +100,8 @@ func TestWhatIsAcknowledgedIsInTheLedger(t *testing.T) {
 	l.waitAcked(300)
 	l.end()
 	all := len(acknowledged)
-	for _, entry := range wantBooks(t, n.db).entries {
-		delete(acknowledged, entry.nonce)
+	for _, entry := range wantBooks(t, n.db).Entries {
+		delete(acknowledged, entry.Nonce)
 	}
 	if len(acknowledged) > 0 || all < 100 {
 		t.Errorf("of %d acknowledged entries the ledger lacks those of %v", all, acknowledged)

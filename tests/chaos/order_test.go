@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/books"
 )
 
 // process is one request on one node. It stands still before every call of the store until the
@@ -93,7 +94,7 @@ type schedule struct {
 type gameSchedule struct {
 	caller *caller
 	calls  []*call
-	books  books
+	books  books.Books
 }
 
 // orderKinds are kinds, and what moves old entries to the archive.
@@ -187,7 +188,7 @@ func (h *schedule) run() {
 		if err := checkOnce(g.calls, b); err != nil {
 			h.fatal("%v", err)
 		}
-		h.counts["archived"] += int(b.archived)
+		h.counts["archived"] += int(b.Archived)
 	}
 }
 
@@ -231,7 +232,7 @@ func (h *schedule) start() {
 		}
 	}
 	if c == nil {
-		g.caller.foreign = other.books.liveRooms()
+		g.caller.foreign = other.books.LiveRooms()
 		c = g.caller.make(orderKinds[h.rng.IntN(len(orderKinds))], g.books)
 		g.calls = append(g.calls, c)
 	}
@@ -298,12 +299,12 @@ func (h *schedule) advance(p *process, a action) {
 
 func (h *schedule) check() {
 	for _, g := range h.games {
-		b, err := readBooks(h.t, h.observer.db, g.caller.economy.game)
+		b, err := books.Read(h.t, h.observer.db, g.caller.economy.game)
 		if err == nil {
-			err = b.addArchived(h.t.Context(), h.observer.archive)
+			err = b.AddArchived(h.t.Context(), h.observer.archive)
 		}
 		if err == nil {
-			err = b.check()
+			err = b.Check()
 		}
 		if err != nil {
 			h.fatal("the books of game %d are wrong:\n%v", g.caller.economy.game, err)

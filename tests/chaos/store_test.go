@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/books"
 )
 
 // TestAStoreThatIsKilledLosesNothingThatWasAcknowledged kills Redis under load, by each policy of
@@ -43,7 +44,7 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 				l.waitAcked(20)
 				calls := l.end()
 				repeated += l.settle(observer)
-				var b books
+				var b books.Books
 				redistest.Eventually(t, "the store can be read", func() bool {
 					var err error
 					b, err = tryBooks(t.Context(), observer.db)
@@ -93,7 +94,7 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 		t.Fatal(err)
 	}
 	cuts, most := 0, pick(4, 500)
-	history := wantBooks(t, n.db).entries
+	history := wantBooks(t, n.db).Entries
 	for _, kind := range cutKinds {
 		total := int64(0)
 		for _, s := range spans[kind] {
@@ -111,16 +112,16 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 			if err := store.Restart(); err != nil {
 				t.Fatalf("with the file cut at %d, in a %s: %v", at, kind, err)
 			}
-			b, err := readBooks(t, n.db, gameID)
+			b, err := books.Read(t, n.db, gameID)
 			if err == nil {
-				err = b.check()
+				err = b.Check()
 			}
 			if err != nil {
 				t.Fatalf("with the file cut at %d, in a %s:\n%v", at, kind, err)
 			}
-			for i, e := range b.entries {
-				if history[i].text != e.text {
-					t.Fatalf("with the file cut at %d the ledger entry %d is %s; it was %s", at, i, e.text, history[i].text)
+			for i, e := range b.Entries {
+				if history[i].Text != e.Text {
+					t.Fatalf("with the file cut at %d the ledger entry %d is %s; it was %s", at, i, e.Text, history[i].Text)
 				}
 			}
 			cuts++

@@ -96,8 +96,8 @@ func TestBuyersOfTheLastPieces(t *testing.T) {
 	all.Wait()
 	b := wantLargeBooks(t, f.nodes[0].db)
 	if outcomes.counts["ok"] != int(stock) || outcomes.counts["sold_out"] != buyers-int(stock) ||
-		b.assets[fmt.Sprint(few.ID)]["sold"] != fmt.Sprint(stock) {
-		t.Fatalf("the buyers got %v; the asset is %v", outcomes.counts, b.assets[fmt.Sprint(few.ID)])
+		b.Assets[fmt.Sprint(few.ID)]["sold"] != fmt.Sprint(stock) {
+		t.Fatalf("the buyers got %v; the asset is %v", outcomes.counts, b.Assets[fmt.Sprint(few.ID)])
 	}
 	report(t, "%d buyers over 200 clients and 2 nodes, stock %d: %v, slowest %v", buyers, stock, outcomes.counts,
 		time.Duration(slowest.Load()).Round(time.Millisecond))
@@ -127,8 +127,8 @@ func TestAThousandCopiesOfOnePurchaseOverHTTP(t *testing.T) {
 	}
 	all.Wait()
 	b := wantBooks(t, observer.db)
-	if len(bodies) != 1 || replayed != copies-1 || b.owned[in.players[0].id][fmt.Sprint(in.coin)] != 1 {
-		t.Fatalf("%d copies got %v, %d replayed; the player owns %v", copies, bodies, replayed, b.owned)
+	if len(bodies) != 1 || replayed != copies-1 || b.Owned[in.players[0].id][fmt.Sprint(in.coin)] != 1 {
+		t.Fatalf("%d copies got %v, %d replayed; the player owns %v", copies, bodies, replayed, b.Owned)
 	}
 	report(t, "%d copies over %d connections and 2 nodes: 1 effect, %d replays, all responses equal", copies, connections,
 		replayed)
@@ -196,8 +196,8 @@ func TestRacesForTheEndOfARoom(t *testing.T) {
 			t.Fatalf("a room ended in several ways: %v", winners.counts)
 		}
 		b := wantBooks(t, f.nodes[0].db)
-		if round%2 == 1 && !b.rooms[id].ended() {
-			t.Fatalf("the room is %s", b.rooms[id].status)
+		if round%2 == 1 && !b.Rooms[id].HasEnded() {
+			t.Fatalf("the room is %s", b.Rooms[id].Status)
 		}
 	}
 	report(t, "%d rooms, %d calls at the same moment, one end each: %v", rounds, calls, outcomes.counts)
@@ -282,8 +282,8 @@ func TestALateResendOfAJoinTakesNoSecondStake(t *testing.T) {
 		if err := second(late.rooms.Join(ctx, player(2), room, receiptOf(key))); err != nil {
 			t.Error(err)
 		}
-		if b := wantBooks(t, other.db); b.wallets[2].held != 0 {
-			t.Errorf("with the key %q, player 2 was kicked and has %+v", key, b.wallets[2])
+		if b := wantBooks(t, other.db); b.Wallets[2].Held != 0 {
+			t.Errorf("with the key %q, player 2 was kicked and has %+v", key, b.Wallets[2])
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
@@ -159,7 +160,7 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 		attempts += len(rooms)
 	}
 	report(t, "%s: %d nodes killed in %v, %d rounds, %v, %d rooms for %d attempts of matches, %d scores, delta %d",
-		strings.Join(names, ", "), kills, took, rounds, decided, attempts, len(stored), scores, b.delta())
+		strings.Join(names, ", "), kills, took, rounds, decided, attempts, len(stored), scores, b.Delta())
 }
 
 // play opens the tournament, lets the bots enter and play, and reads what has become of it.
@@ -217,7 +218,10 @@ func (c *cup) open(ctx context.Context) {
 		"addedPrize": map[string]any{"amount": 10, "from": "mint"}, "rakeBps": 1_000, "startsAt": after(time.Hour),
 	}
 	if c.format == "score" {
-		body["attempts"], body["board"] = 10, map[string]any{"order": "desc", "operator": "best"}
+		body["attempts"], body["board"] = 10, map[string]any{
+			"order": "desc", "operator": "best", "writers": []string{"server", "players"},
+			"rules": map[string]any{"max": 1_000_000, "play": true},
+		}
 		body["startsAt"], body["endsAt"] = after(pick(5*time.Second, 30*time.Second)), after(pick(9*time.Second, time.Minute))
 	} else {
 		body["noShowSeconds"], body["matchTimeoutSeconds"] = c.noShow, 20
@@ -373,13 +377,13 @@ func integer(v any) int64 {
 
 // check requires that the pot is paid to the unit, that every match is decided, that nobody plays
 // twice in a round, and that each attempt has the one room that the bots were called to.
-func (c *cup) check(b books, stored map[string][]string) {
+func (c *cup) check(b books.Books, stored map[string][]string) {
 	c.t.Helper()
 	pot, sum := int64(len(c.players)*cupFee+cupPrize), int64(0)
 	for _, p := range c.players {
 		sum += c.paid[p.id]
-		want := balance{free: startBalance*100 - cupFee + c.paid[p.id]}
-		if got := b.wallets[p.id]; got != want {
+		want := books.Balance{Free: startBalance*100 - cupFee + c.paid[p.id]}
+		if got := b.Wallets[p.id]; got != want {
 			c.t.Errorf("%s: player %d has %+v; by the standings %+v", c.name, p.id, got, want)
 		}
 	}
@@ -426,7 +430,7 @@ func (c *cup) check(b books, stored map[string][]string) {
 
 var settingsLayout = redisdb.PackedLayout{
 	Name: "the settings of a room", Separator: '|',
-	Names: scripts.RoomSettings.Names, LastMayLack: scripts.RoomSettings.LastMayLack,
+	Layout: scripts.RoomSettings,
 }
 
 // matchRooms returns the rooms of all matches by what they feed.

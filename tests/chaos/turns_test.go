@@ -1,10 +1,12 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,6 +69,10 @@ func killUnderTurns(t *testing.T, url string, next func(round int, room string) 
 			"roomId": room.id, "userId": host.id, "seconds": int(turnTime.Seconds()),
 		})
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var actors sync.WaitGroup
+	actors.Go(func() { in.keepActing(ctx, rooms) })
+	defer func() { cancel(); actors.Wait() }()
 	var outages []outage
 	for round := range pick(1, 10) {
 		primary := next(round, roomEvents(rooms[0].id))
@@ -182,6 +188,25 @@ func tryTurns(t *testing.T, db *redisdb.DB, room string) (list []turn, err error
 		list = append(list, turn{user, time.UnixMilli(ms)})
 	}
 	return list, nil
+}
+
+// keepActing has somebody do something in every room about once a second until ctx ends, where the
+// store is there: turns end by themselves where nobody does anything else.
+func (in *installation) keepActing(ctx context.Context, rooms []*followedRoom) {
+	for tick := time.NewTicker(time.Second); ctx.Err() == nil; {
+		for _, room := range rooms {
+			for i, player := range room.sitters { // one of them is the host, who passes the room on
+				_, _ = in.nodes[0].Do(ctx, "POST", "/api/v1/game-session/transfer-host", player.token, map[string]any{
+					"roomId": room.id, "userId": room.sitters[1-i].id,
+				})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+		case <-tick.C:
+		}
+	}
 }
 
 // waitForTurns waits until in every room so many turns more have begun.

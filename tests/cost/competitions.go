@@ -45,9 +45,7 @@ func (f *fixture) Profiles(ctx context.Context, ids ...int64) (map[int64]users.P
 	return found, nil
 }
 
-func (f *fixture) Friends(context.Context, principal.Caller, int64, int) ([]users.Friend, int64, error) {
-	return nil, 0, nil
-}
+func (f *fixture) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
 
 // keyedHash names the rooms of matches.
 func keyedHash(_ context.Context, label, text string) ([]byte, error) {

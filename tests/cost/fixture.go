@@ -76,6 +76,7 @@ func (f *fixture) Game(context.Context, int64) (int64, error) { return f.gameID,
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 	settings := games.DefaultSettings()
 	settings.Boards = f.feeds
+	settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
 	return games.Game{ID: id, Settings: settings}, nil
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package docs runs the commands of the documents as their readers would, on a node of its own and
 // on free ports.
 //
@@ -236,7 +238,7 @@ func newReader(t *testing.T, path string) *reader {
 			t.Fatalf("the documents need %s: %v", name, err)
 		}
 	}
-	r := &reader{t: t, path: path, folder: t.TempDir(), storeAt: freeAddress(t)}
+	r := &reader{t: t, path: path, folder: t.TempDir(), storeAt: nodetest.FreeAddress(t)}
 	for name, text := range standIns {
 		real, _ := exec.LookPath(name) // npm may be missing: its stand-in does not need it
 		script := "#!/bin/bash\nREAL='" + real + "'\n" + text + "\n"
@@ -248,17 +250,6 @@ func newReader(t *testing.T, path string) *reader {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// freeAddress returns an address on which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 const (

@@ -156,7 +156,7 @@ func (a *attacker) ways(worker int) map[string]func(way string, i int) {
 		},
 		"new guests with new keys": func(way string, i int) {
 			a.post(way, "", session+"guest", map[string]any{
-				"gameId": a.Game, "deviceSecret": fmt.Sprintf("%034d", i),
+				"gameId": a.Game, "deviceSecret": fmt.Sprintf("secret-of-the-hostile-device-%08d", i),
 			}, "Idempotency-Key", newKey(way, i))
 		},
 		"sign-ins of one guest": func(way string, _ int) { a.signIn(way) },

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,13 +15,14 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/internal/wire/wiretest"
+	"github.com/parlor-games/parlor/tests/installtest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
 // game is a game on the nodes of an installation.
 type game struct {
 	t        *testing.T
-	store    *store
+	store    *installtest.Store
 	nodes    []*nodetest.Node
 	calls    atomic.Int64
 	adminKey string
@@ -37,22 +37,12 @@ type player struct {
 	token string
 }
 
-// settings are those of compose.yaml for a node, with folders of its own.
-func (s *store) settings() []string {
-	dir := s.t.TempDir()
-	return []string{
-		"PARLOR_ADMIN_KEY=", "PARLOR_ADMIN_KEY_FILE=" + filepath.Join(s.secrets, "admin_key"),
-		"PARLOR_SIGNING_KEY=", "PARLOR_SIGNING_KEY_FILE=" + filepath.Join(s.secrets, "signing_key"),
-		"PARLOR_STATE_DIR=" + dir, "PARLOR_RATE_LIMITS=off",
-	}
-}
-
 // openGame starts two nodes, and sets up a game with six players.
-func openGame(t *testing.T, s *store) *game {
+func openGame(t *testing.T, s *installtest.Store) *game {
 	t.Helper()
-	g := &game{t: t, store: s, adminKey: readFile(t, s.secrets, "admin_key")}
+	g := &game{t: t, store: s, adminKey: installtest.ReadFile(t, s.Secrets, "admin_key")}
 	for range 2 {
-		g.nodes = append(g.nodes, nodetest.Start(t, s.url, s.settings()...))
+		g.nodes = append(g.nodes, nodetest.Start(t, s.URL, s.NodeSettings()...))
 	}
 	token := g.must(201, "POST", "/api/v1/admin/tokens", g.adminKey, map[string]any{
 		"tokenId": "GOLD", "tokenName": "Gold",
@@ -197,17 +187,17 @@ func (g *game) save(p player, slot string) {
 }
 
 // pause stops the nodes where they are, and waits until the store has done what they sent.
-func (g *game) pause() []map[string]key {
+func (g *game) pause() []map[string]installtest.Key {
 	g.t.Helper()
 	for _, n := range g.nodes {
 		n.Pause()
 	}
-	var keys []map[string]key
+	var keys []map[string]installtest.Key
 	redistest.Eventually(g.t, "nothing changes any more, and replicas are in step", func() bool {
 		before := keys
-		keys = g.store.readAll()
-		for i, server := range g.store.servers {
-			isReplica := !slices.Contains(g.store.primaries, server)
+		keys = g.store.ReadAll()
+		for i, server := range g.store.Servers {
+			isReplica := !slices.Contains(g.store.Primaries, server)
 			if isReplica && len(difference(keys[:1], keys[i:i+1])) > 0 {
 				return false
 			}
@@ -245,9 +235,9 @@ func (g *game) wantBalanced() {
 // run runs a command of parlor with the users of the installation.
 func (g *game) run(args ...string) string {
 	g.t.Helper()
-	backup := g.store.asUser("parlor-backup", "redis_backup_password")
+	backup := g.store.AsUser("parlor-backup", "redis_backup_password")
 	c := exec.Command(nodetest.Binary(g.t), args...)
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "PARLOR_REDIS_URL=" + g.store.url, "PARLOR_BACKUP_URL=" + backup}
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "PARLOR_REDIS_URL=" + g.store.URL, "PARLOR_BACKUP_URL=" + backup}
 	out, err := c.CombinedOutput()
 	if err != nil {
 		g.t.Errorf("parlor %v: %v\n%s", args, err, out)

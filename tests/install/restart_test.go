@@ -1,7 +1,10 @@
+// Package install tests an installation as a whole: the secrets that deploy/make-secrets.sh makes,
+// Redis with the files of deploy/redis, and nodes that connect as the user they get.
 package install
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,14 +12,21 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/installtest"
+	"github.com/parlor-games/parlor/tests/nodetest"
 )
+
+func TestMain(m *testing.M) { os.Exit(redistest.Wrap(nodetest.Main)(m)) }
 
 // An installation of each kind is played on, and all of its Redis ends, by SIGTERM and by kill -9.
 // Every key must be there after it, with its type, its value and the time at which it expires; the
 // nodes go on by themselves, and the books balance.
 func TestAnInstallationSurvivesARestartOfRedis(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) *store{
-		"single": startSingle, "sentinel": startSentinels, "cluster": startCluster,
+	for name, start := range map[string]func(*testing.T) *installtest.Store{
+		"single": func(t *testing.T) *installtest.Store { return installtest.StartSingle(t) },
+		// A restart on a busy machine must not become a failover.
+		"sentinel": func(t *testing.T) *installtest.Store { return installtest.StartSentinels(t, time.Minute) },
+		"cluster":  func(t *testing.T) *installtest.Store { return installtest.StartCluster(t, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // all mostly wait
@@ -24,18 +34,18 @@ func TestAnInstallationSurvivesARestartOfRedis(t *testing.T) {
 			g := openGame(t, s)
 			g.play(0)
 			for i, end := range []func(*redistest.Server){(*redistest.Server).Terminate, (*redistest.Server).Kill} {
-				s.wantNothingRefused()
+				s.WantNothingRefused()
 				before := g.pause()
-				for _, server := range s.servers {
+				for _, server := range s.Servers {
 					end(server)
 				}
-				for _, server := range s.servers {
+				for _, server := range s.Servers {
 					if err := server.Restart(); err != nil {
 						t.Fatal(err)
 					}
 				}
-				s.waitLoaded()
-				after := s.readAll()
+				s.WaitLoaded()
+				after := s.ReadAll()
 				if lost := difference(before, after); len(lost) > 0 {
 					t.Fatalf("after a restart %d of %d keys differ:\n%s", len(lost), count(before), strings.Join(lost, "\n"))
 				}
@@ -48,22 +58,12 @@ func TestAnInstallationSurvivesARestartOfRedis(t *testing.T) {
 			if out := g.run("backup", "--to", filepath.Join(t.TempDir(), "backup")); out == "" {
 				t.Error("backup printed nothing")
 			}
-			s.wantNothingRefused()
+			s.WantNothingRefused()
 		})
 	}
 }
 
-// readAll returns the keys of every server, the replicas' too.
-func (s *store) readAll() []map[string]key {
-	s.t.Helper()
-	var all []map[string]key
-	for _, server := range s.servers {
-		all = append(all, s.readKeys(server))
-	}
-	return all
-}
-
-func count(servers []map[string]key) (n int) {
+func count(servers []map[string]installtest.Key) (n int) {
 	for _, keys := range servers {
 		n += len(keys)
 	}
@@ -71,7 +71,7 @@ func count(servers []map[string]key) (n int) {
 }
 
 // difference lists the keys that differ. A key may be gone when its time was over.
-func difference(before, after []map[string]key) (lines []string) {
+func difference(before, after []map[string]installtest.Key) (lines []string) {
 	now := time.Now().UnixMilli()
 	for i := range before {
 		names := map[string]bool{}
@@ -84,7 +84,7 @@ func difference(before, after []map[string]key) (lines []string) {
 		for name := range names {
 			was, had := before[i][name]
 			is, has := after[i][name]
-			isOver := had && !has && was.expireAt >= 0 && was.expireAt <= now
+			isOver := had && !has && was.ExpireAt >= 0 && was.ExpireAt <= now
 			if !isOver && was != is {
 				lines = append(lines, fmt.Sprintf("server %d, %s\n  was %+v\n  is  %+v", i, name, was, is))
 			}

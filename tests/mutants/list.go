@@ -28,10 +28,11 @@ var (
 	winners  = killer{
 		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
-	tours = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
+	lateJoins = killer{"./scripts", "TestWhoComesBack|TestWhoJoinsLate|TestNobodyChecksIn|TestWhoHasLeft"}
+	tours     = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
 )
 
-// mutants are the defects. Each breaks one line of a script that moves money.
+// mutants are the defects of scripts. Each breaks one line of a script that moves money.
 var mutants = []mutant{
 	// Receipts: what is sent twice happens once.
 	{
@@ -48,7 +49,7 @@ var mutants = []mutant{
 	},
 	{
 		"a grant is given at every sign-in", "wallet_grant",
-		"if redis.call('HEXISTS', wallet_key, ':grant') == 1 then return 'ok' end", "", crash,
+		"if redis.call('HEXISTS', wallet_key, ':grant') == 1 then return {'ok', nonce} end", "", crash,
 	},
 	{
 		"no receipt is kept", "lib_receipt",
@@ -77,8 +78,9 @@ var mutants = []mutant{
 	},
 	{
 		"a forfeit is taken for a stake that was given back", "room_leave",
-		"return is_open and 'ok' or {'ok', nonce}", "return 'ok'",
-		killer{"./tests/chaos", "TestWhatIsAcknowledgedIsInTheLedger"},
+		"if paid and (is_won or is_open and stake ~= '0' or is_empty and pot ~= '0') then return 'ok' end",
+		"if paid then return 'ok' end",
+		killer{"./scripts", "TestWhatIsSaidOfTheLedgerIsTrue"},
 	},
 	{
 		"a join without a key that is sent again, after a kick, takes a second stake", "room_join",
@@ -358,6 +360,19 @@ var mutants = []mutant{
 		"if stored[1] then return {'ok', '1'} end", "", winners,
 	},
 	{
+		"a season that follows one ended early is funded too", "prize_fund",
+		"if board ~= '' and until_ms ~= '' then redis.call('HSET', budgets_key, board, until_ms) end", "", scripted,
+	},
+	{
+		"the budget of a leaderboard is not asked", "prize_fund",
+		"return {'stale', 'budget'}", "spent_until = nil", scripted,
+	},
+	{
+		"a prize is no payout for the limits of a player", "prize_pay",
+		"if limits[i] ~= '' and won_units[i] ~= '0' then", "if false then",
+		killer{"./internal/prizes", "TestPrizesOfALeaderboardCount"},
+	},
+	{
 		"a source that was voided is funded again", "prize_fund",
 		"if stored[3] == 'VOID' or stored[3] == 'PAID' then return {'ok', '0'} end", "", winners,
 	},
@@ -432,7 +447,7 @@ var mutants = []mutant{
 	},
 	{
 		"a source is voided twice", "prize_void",
-		"if stored[1] == 'VOID' then return {'ok', token} end", "", winners,
+		"if stored[1] == 'VOID' then return {'ok', nonce} end", "", winners,
 	},
 
 	// The books.
@@ -475,7 +490,7 @@ var mutants = []mutant{
 	},
 	{
 		"a dispute is refunded before its time", "room_sweep",
-		"deadline, reason = disputed + dispute_ms,", "deadline, reason = tonumber(disputed),", disputes,
+		"deadline, reason = disputed + (fields[8] or dispute_ms),", "deadline, reason = tonumber(disputed),", disputes,
 	},
 	{
 		"a forfeited player may report", "room_report",
@@ -746,5 +761,53 @@ var mutants = []mutant{
 	{
 		"staff makes a player win who is disqualified at that moment", "tour_report",
 		"named == 'out' or named == 'disqualified'", "named == 'out'", scripted,
+	},
+	{
+		"who comes back after the start pays the fee once more", "tour_join",
+		"fee ~= '0' and (not was or was_stake == '0')", "fee ~= '0'", lateJoins,
+	},
+	{
+		"who got the fee back comes back without a fee", "tour_join",
+		"(not was or was_stake == '0')", "not was", lateJoins,
+	},
+	{
+		"who comes back is counted among those who are there once more", "tour_join",
+		"if not was or was_checked == '' then", "if true then", lateJoins,
+	},
+	{
+		"who comes back without having checked in is not counted", "tour_join",
+		"if not was or was_checked == '' then", "if not was then", lateJoins,
+	},
+	{
+		"who joins late takes the place of one who is not looked at yet", "tour_join",
+		"if is_late and cursor == entrants then", "if is_late then", lateJoins,
+	},
+	{
+		"who joins late is looked at as one who did not check in", "tour_join",
+		"if is_late and cursor == entrants then", "if false then", lateJoins,
+	},
+	{
+		"who comes back finds a tournament full of others and the own place", "tour_join",
+		"if not was and tonumber(entrants)", "if tonumber(entrants)", lateJoins,
+	},
+	{
+		"nobody joins in the last round for it", "tour_join",
+		"tonumber(round) <= tonumber(late_rounds)", "tonumber(round) < tonumber(late_rounds)", lateJoins,
+	},
+	{
+		"who comes back is one more entrant", "tour_join",
+		"if not was then\n  if is_late", "if true then\n  if is_late", lateJoins,
+	},
+	{
+		"a player checks in after the start", "tour_check_in",
+		"status ~= 'CHECK_IN' or now_ms >= tonumber(starts)", "status ~= 'CHECK_IN'", lateJoins,
+	},
+	{
+		"who has left goes on to play", "tour_attempt",
+		"if not state or state == 'out' then", "if not state then", lateJoins,
+	},
+	{
+		"losses of two days ago count against a limit", "lib_check_limits",
+		"/ 3600000) - 24", "/ 3600000) - 48", limits,
 	},
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,18 +21,13 @@ func TestEveryMutantFitsItsScript(t *testing.T) {
 	if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
 		t.Fatal(err)
 	}
-	defects := map[string]bool{}
 	for _, m := range mutants {
-		if defects[m.defect] {
-			t.Errorf("%q is there twice", m.defect)
-		}
-		defects[m.defect] = true
-		path := filepath.Join(copied, m.script+".lua")
+		path := filepath.Join(copied, m.source+".lua")
 		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken, err := m.brokenSource(string(source))
+		broken, err := m.brokenText(string(source))
 		if err != nil {
 			t.Errorf("%s: %v", m.defect, err)
 			continue
@@ -37,8 +36,8 @@ func TestEveryMutantFitsItsScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, s := range scripts.All() {
-			library, isLibrary := strings.CutPrefix(m.script, scripts.LibraryPrefix)
-			if name != m.script && (!isLibrary || !strings.Contains(s.Source, "-- "+m.script+":")) {
+			library, isLibrary := strings.CutPrefix(m.source, scripts.LibraryPrefix)
+			if name != m.source && (!isLibrary || !strings.Contains(s.Source, "-- "+m.source+":")) {
 				continue
 			}
 			loaded, err := scripts.Load(os.DirFS(copied), name)
@@ -55,5 +54,61 @@ func TestEveryMutantFitsItsScript(t *testing.T) {
 	}
 	if len(mutants) < 30 {
 		t.Errorf("there are %d mutants", len(mutants))
+	}
+}
+
+// Every mutant of Go code can be made: its text is in the file, once, and what is broken can be
+// parsed. Whether it compiles is for `make mutants`, which says so.
+func TestEveryMutantFitsItsGoFile(t *testing.T) {
+	for _, m := range goMutants {
+		if !m.isGo() {
+			t.Errorf("%s: %s is no Go file", m.defect, m.source)
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", m.path()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken, err := m.brokenText(string(text))
+		if err == nil {
+			_, err = parser.ParseFile(token.NewFileSet(), m.source, broken, parser.SkipObjectResolution)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", m.defect, err)
+		}
+	}
+}
+
+var testPattern = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// Every mutant has a defect of its own, and tests that must notice it.
+func TestEveryMutantHasItsTests(t *testing.T) {
+	defects, tests := map[string]bool{}, map[string][]string{}
+	for _, m := range slices.Concat(mutants, goMutants) {
+		if defects[m.defect] {
+			t.Errorf("%q is there twice", m.defect)
+		}
+		defects[m.defect] = true
+		pkg := m.killer.pkg
+		if tests[pkg] == nil {
+			files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*_test.go"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s has no tests: %v", pkg, err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, found := range testPattern.FindAllStringSubmatch(string(text), -1) {
+					tests[pkg] = append(tests[pkg], found[1])
+				}
+			}
+		}
+		for one := range strings.SplitSeq(m.killer.run, "|") {
+			if !slices.ContainsFunc(tests[pkg], regexp.MustCompile(one).MatchString) {
+				t.Errorf("%s: there is no test %s in %s", m.defect, one, pkg)
+			}
+		}
 	}
 }

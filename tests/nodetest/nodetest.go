@@ -15,12 +15,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/internal/wire/wiretest"
@@ -100,7 +102,16 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 // StartWithoutStore is Start that waits until the node listens only.
 func StartWithoutStore(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Helper()
-	bin := Binary(t)
+	n, err := StartProgram(t, Binary(t), redisURL, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// StartProgram is StartWithoutStore with another binary. It returns an error when the node ends
+// instead of listening.
+func StartProgram(t testing.TB, bin, redisURL string, settings ...string) (*Node, error) {
 	n := &Node{t: t, done: make(chan struct{})}
 	n.cmd = exec.Command(bin, "serve")
 	n.cmd.Env = append([]string{
@@ -109,22 +120,8 @@ func StartWithoutStore(t testing.TB, redisURL string, settings ...string) *Node 
 		"PARLOR_ADMIN_KEY=" + AdminKey, "PARLOR_SIGNING_KEY=" + SigningKey, "PARLOR_LOG=text",
 	}, settings...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.output, &n.output
-	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	// The parent-death signal is sent when the thread that started the process ends: this goroutine
-	// keeps the thread.
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := n.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = n.cmd.Wait()
-		}
-		close(n.done)
-	}()
-	if err := <-started; err != nil {
-		t.Fatalf("start a node: %v", err)
+	if err := StartProcess(n.cmd, n.done); err != nil {
+		return nil, fmt.Errorf("start a node: %w", err)
 	}
 	t.Cleanup(func() {
 		n.Kill()
@@ -135,29 +132,55 @@ func StartWithoutStore(t testing.TB, redisURL string, settings ...string) *Node 
 			t.Errorf("the node at %s had a data race:\n%s", n.URL, n.output.String())
 		}
 	})
-	n.waitServing()
-	return n
+	return n, n.waitServing()
 }
 
-var servingLine = regexp.MustCompile(`msg=serving listen=(\S+) internal=(\S+)`)
+// StartProcess starts a command that is killed when the tests end in any way, and closes done when
+// it has ended.
+func StartProcess(cmd *exec.Cmd, done chan<- struct{}) error {
+	redistest.EndWithParent(cmd)
+	started := make(chan error)
+	// The parent-death signal is sent when the thread that started the process ends: this goroutine
+	// keeps the thread.
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(done)
+	}()
+	return <-started
+}
+
+// servingLine has the addresses of a node, in text or in JSON.
+var servingLine = regexp.MustCompile(`msg"?[=:]"?serving\W+listen\W+([0-9.:]+)\W+internal\W+([0-9.:]+)`)
 
 const startTimeout = 30 * time.Second // far longer than a start takes on a busy machine
 
 // waitServing waits until the log has the ports that the node took. A port found free before the
 // start might be taken by another process in between.
-func (n *Node) waitServing() {
-	n.t.Helper()
+func (n *Node) waitServing() error {
+	ended := false
 	err := redistest.Poll(startTimeout, func() error {
 		if m := servingLine.FindStringSubmatch(n.output.String()); m != nil {
 			n.URL, n.InternalURL = "http://"+m[1], "http://"+m[2]
 			return nil
 		}
-		n.failIfEnded()
+		if ended = n.HasEnded(); ended {
+			return nil
+		}
 		return errors.New("it does not serve")
 	})
-	if err != nil {
-		n.t.Fatalf("%v:\n%s", err, n.output.String())
+	if ended {
+		err = errors.New("the node ended")
 	}
+	if err != nil {
+		return fmt.Errorf("%w:\n%s", err, n.output.String())
+	}
+	return nil
 }
 
 // Remote returns a node that another process runs, or a load balancer. It can only be called.
@@ -183,13 +206,21 @@ func (n *Node) WaitReady(status int) {
 	}
 }
 
+// HasEnded reports whether the process has ended.
+func (n *Node) HasEnded() bool {
+	select {
+	case <-n.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // failIfEnded fails the test when the process has ended.
 func (n *Node) failIfEnded() {
 	n.t.Helper()
-	select {
-	case <-n.done:
+	if n.HasEnded() {
 		n.t.Fatalf("the node ended:\n%s", n.output.String())
-	default:
 	}
 }
 
@@ -214,10 +245,27 @@ func (n *Node) Wait() int {
 }
 
 // Pause stops the process without ending it. Resume continues it.
-func (n *Node) Pause() { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }
+func (n *Node) Pause() { _ = redistest.PauseProcess(n.cmd.Process) }
 
 // Resume continues a paused process.
-func (n *Node) Resume() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
+func (n *Node) Resume() { _ = redistest.ResumeProcess(n.cmd.Process) }
+
+// Signal sends a signal to the process.
+func (n *Node) Signal(signal os.Signal) {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(signal); err != nil {
+		n.t.Errorf("signal the node: %v", err)
+	}
+}
+
+// Reload makes the node read its settings and secrets again, and returns when it has.
+func (n *Node) Reload(t testing.TB) {
+	t.Helper()
+	const line = "msg=reloaded"
+	before := strings.Count(n.Log(), line)
+	n.Signal(syscall.SIGHUP)
+	redistest.Eventually(t, "the node has read its files", func() bool { return strings.Count(n.Log(), line) > before })
+}
 
 // Pid returns the process id.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
@@ -262,6 +310,32 @@ func (r Response) Code() string {
 
 // String returns status and body, for messages.
 func (r Response) String() string { return fmt.Sprintf("%d %s", r.Status, r.Raw) }
+
+// Metric returns the sum of the metrics of a node whose lines start with a text.
+func Metric(t testing.TB, n *Node, start string) (sum float64) {
+	t.Helper()
+	response, err := http.Get(n.InternalURL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if m := metricLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, start) {
+			value, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += value
+		}
+	}
+	return sum
+}
+
+var metricLine = regexp.MustCompile(`^[a-z].* (\S+)\n$`)
 
 var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConns: 2000, MaxIdleConnsPerHost: 1000},
@@ -320,4 +394,16 @@ func (n *Node) Must(t testing.TB, status int, method, path, bearer string, body 
 		t.Fatalf("%s %s returns %s; want %d", method, path, r, status)
 	}
 	return r
+}
+
+// Dial opens a socket.
+func (n *Node) Dial(ctx context.Context, path, bearer string) (*websocket.Conn, error) {
+	dialer := websocket.Dialer{HandshakeTimeout: 10 * time.Second}
+	header := http.Header{"Authorization": {"Bearer " + bearer}}
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(n.URL, "http")+path, header)
+	if err != nil && response != nil {
+		body, _ := io.ReadAll(response.Body)
+		err = fmt.Errorf("%w: %s %s", err, response.Status, body)
+	}
+	return conn, err
 }

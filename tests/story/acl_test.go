@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -36,12 +37,14 @@ func deploySecrets(t *testing.T) string {
 			t.Fatalf("make-secrets.sh: %v\n%s", err, out)
 		}
 		made := map[string]string{}
-		files, err := os.ReadDir(secrets)
+		err := fs.WalkDir(os.DirFS(secrets), ".", func(name string, file fs.DirEntry, err error) error {
+			if err == nil && !file.IsDir() {
+				made[name] = readSecret(t, secrets, name)
+			}
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, file := range files {
-			made[file.Name()] = readSecret(t, secrets, file.Name())
 		}
 		if len(before) > 0 && !maps.Equal(made, before) {
 			t.Error("the second run of make-secrets.sh changed what the first one had made")

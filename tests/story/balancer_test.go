@@ -1,3 +1,5 @@
+//go:build linux
+
 package story
 
 import (
@@ -10,11 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,128 +21,24 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/balancertest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
-// haproxy returns the path of the program. Debian puts it into a folder that is not in every PATH.
-func haproxy() string {
-	if path, err := exec.LookPath("haproxy"); err == nil {
-		return path
-	}
-	return "/usr/sbin/haproxy"
-}
-
-// balancer is a running HAProxy.
+// balancer is a running balancer.
 type balancer struct {
 	*nodetest.Node        // as if it were a node
 	addr, plain    string // host:port for TLS and without
+	// beforeStop is what an operator does before a node stops, by its host:port; nil for nothing.
+	beforeStop func(node string)
 }
 
-// reserveAddress returns an address that refuses connections until the test ends: its port is
-// bound, so that no other server gets it, and nobody listens.
-func reserveAddress(t *testing.T) string {
-	t.Helper()
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Close(socket) })
-	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	name, err := syscall.Getsockname(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
-}
-
-// startBalancer runs HAProxy, with the file that compose.yaml uses, in front of up to three nodes.
+// startBalancer runs HAProxy in front of up to three nodes.
 func startBalancer(t *testing.T, urls ...string) *balancer {
 	t.Helper()
-	free := func() string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		return l.Addr().String()
-	}
-	b := &balancer{addr: free(), plain: free()}
-	proxy := exec.Command(haproxy(), "-db", "-f", "../../deploy/haproxy.cfg")
-	proxy.Env = append(os.Environ(),
-		"PARLOR_BIND="+b.addr, "PARLOR_BIND_PLAIN="+b.plain, "PARLOR_CERTIFICATE="+certificates.Both)
-	for i := range 3 {
-		addr := ""
-		if i < len(urls) {
-			addr = strings.TrimPrefix(urls[i], "http://")
-		} else {
-			addr = reserveAddress(t)
-		}
-		proxy.Env = append(proxy.Env, fmt.Sprintf("PARLOR_NODE%d=%s", i+1, addr))
-	}
-	log := &nodetest.LogBuffer{}
-	proxy.Stdout, proxy.Stderr = log, log
-	proxy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, ended := make(chan error), make(chan struct{})
-	// The parent-death signal is sent when the thread that started the process ends: this goroutine
-	// keeps the thread.
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := proxy.Start()
-		started <- err
-		if err == nil {
-			_ = proxy.Wait()
-		}
-		close(ended)
-	}()
-	if err := <-started; err != nil {
-		t.Fatalf("start haproxy: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = proxy.Process.Kill()
-		<-ended
-		if t.Failed() {
-			t.Logf("log of haproxy:\n%s", log.String())
-		}
-	})
-	// Until its first check HAProxy takes an address for a node, and ends the requests that it sent
-	// there when the check has failed.
-	for i := len(urls) + 1; i <= 3; i++ {
-		redistest.Eventually(t, "the balancer has noticed where nobody is", func() bool {
-			return strings.Contains(log.String(), fmt.Sprintf("nodes/node%d is DOWN", i))
-		})
-	}
-	b.Node = nodetest.Remote(t, "https://"+b.addr)
-	return b
+	b := balancertest.Start(t, balancertest.Options{Certificate: certificates.Both, Nodes: urls})
+	return &balancer{Node: b.Node, addr: b.Addr, plain: b.Plain}
 }
-
-// metric returns the sum of the metrics of a node whose lines start with a text.
-func metric(t *testing.T, n *nodetest.Node, start string) (sum float64) {
-	t.Helper()
-	response, err := http.Get(n.InternalURL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if m := metricLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, start) {
-			value, err := strconv.ParseFloat(m[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += value
-		}
-	}
-	return sum
-}
-
-var metricLine = regexp.MustCompile(`^[a-z].* (\S+)\n$`)
 
 const readyRequests = `parlor_http_requests_total{method="POST",route="/api/v1/game-session/ready"`
 
@@ -203,10 +96,10 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 		}
 	}
 	toggle(50)
-	if metric(t, a, readyRequests) == 0 || metric(t, b, readyRequests) == 0 {
+	if nodetest.Metric(t, a, readyRequests) == 0 || nodetest.Metric(t, b, readyRequests) == 0 {
 		t.Fatal("one node got all requests: the balancer is sticky")
 	}
-	open := metric(t, b, "parlor_realtime_sessions ")
+	open := nodetest.Metric(t, b, "parlor_realtime_sessions ")
 
 	exited := make(chan int, 1)
 	go func() { exited <- a.Terminate() }()
@@ -227,7 +120,7 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 
 	// The sockets of the node were told to come back; those of the other one are open.
 	redistest.Eventually(t, "the subscribers have come to the other node", func() bool {
-		return int(metric(t, b, "parlor_realtime_sessions "))+len(ends) == sockets+len(subscribers)
+		return int(nodetest.Metric(t, b, "parlor_realtime_sessions "))+len(ends) == sockets+len(subscribers)
 	})
 	closed := len(ends)
 	if closed == 0 || closed == sockets {
@@ -250,7 +143,7 @@ func TestBehindTheBalancerTheSocketsOfAFrozenNodeAreDroppedAtOnce(t *testing.T) 
 	ann, bob := f.guest(op.game, "Ann"), f.guest(op.game, "Bob")
 	const sockets = 8
 	ends := f.openSockets(sockets, func(i int) player { return []player{ann, bob}[i%2] })
-	onA := int(metric(t, a, "parlor_realtime_sessions "))
+	onA := int(nodetest.Metric(t, a, "parlor_realtime_sessions "))
 	if onA == 0 || onA == sockets {
 		t.Fatalf("the frozen node has %d sockets of %d", onA, sockets)
 	}

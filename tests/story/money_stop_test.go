@@ -1,7 +1,11 @@
+//go:build linux
+
 package story
 
 import (
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -95,15 +99,23 @@ func TestAGameWhoseMoneyDoesNotAddUpIsStoppedOnEveryNode(t *testing.T) {
 		}
 		delta := func() (most float64) {
 			for _, n := range f.nodes {
-				most = max(most, metric(t, n, fmt.Sprintf("parlor_money_delta{game=%q,token=%q}", fmt.Sprint(s.game), "GOLD")))
+				delta := fmt.Sprintf("parlor_money_delta{game=%q,token=%q}", fmt.Sprint(s.game), "GOLD")
+				most = max(most, nodetest.Metric(t, n, delta))
 			}
 			return most
 		}
 		if got := delta(); got != 5 {
 			t.Errorf("parlor_money_delta is %v", got)
 		}
-		if a := f.must(200, "GET", "/api/v1/admin/audit", nodetest.AdminKey, nil); a.Body["balanced"] != false {
+		audit := func(game int64) string {
+			return f.must(200, "GET", fmt.Sprintf("/api/v1/admin/audit?gameId=%d", game), nodetest.AdminKey, nil).String()
+		}
+		if a := audit(s.game); !strings.Contains(a, `"balanced":false,"sumsAgree":false`) ||
+			!strings.Contains(a, fmt.Sprintf(`"stopped":[{"gameId":%d,"cause":"conservation","reason":"`, s.game)) {
 			t.Errorf("the audit returns %s", a)
+		}
+		if a := audit(other); !strings.Contains(a, `"balanced":true`) || !strings.Contains(a, `"stopped":[]`) {
+			t.Errorf("the audit of another game returns %s", a)
 		}
 
 		f.must(200, "POST", fmt.Sprintf("/api/v1/admin/games/%d/accept-audit", s.game), nodetest.AdminKey,
@@ -125,6 +137,49 @@ func TestAGameWhoseMoneyDoesNotAddUpIsStoppedOnEveryNode(t *testing.T) {
 		trail := f.must(200, "GET", "/api/v1/admin/trail", nodetest.AdminKey, nil)
 		if !strings.Contains(trail.String(), "made by a test") {
 			t.Errorf("the trail has %s", trail)
+		}
+	})
+}
+
+// TestTheAuditKnowsOfAGameThatIsStopped changes a wallet by hand. The sums of the totals agree all
+// the same.
+func TestTheAuditKnowsOfAGameThatIsStopped(t *testing.T) {
+	eachURL(t, func(t *testing.T, f *fixture, url string, db *redisdb.DB) {
+		s := f.openShop()
+		if out, err := parlor(t, url, "audit"); err != nil || !strings.HasSuffix(out, "\nbalanced\n") {
+			t.Fatalf("the audit before: %v\n%s", err, out)
+		}
+		bob := f.guest(s.game, "Bob")
+		f.wantFolded(db, s.game)
+		db.Client.HSet(t.Context(), keys.Wallet(s.game, bob.id), "GOLD", "77700|0")
+		for next := int64(0); ; next++ { // the game goes on, so that the leader looks at it
+			if a, err := f.buy(s, next); err != nil || a.Status != 201 {
+				break
+			}
+		}
+		f.wantFolded(db, s.game)
+		stopped := fmt.Sprintf("game %d is stopped (conservation) since ", s.game)
+		game := fmt.Sprint(s.game)
+		for _, args := range []string{"audit", "audit --game " + game} {
+			out, err := parlor(t, url, strings.Fields(args)...)
+			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, stopped) ||
+				!strings.Contains(out, "\nSTOPPED: the sums agree") {
+				t.Errorf("%s: %v\n%s", args, err, out)
+			}
+		}
+		account := fmt.Sprintf("game %d: w%d of GOLD", s.game, bob.id)
+		out, err := parlor(t, url, "audit", "--deep")
+		if err == nil || !strings.Contains(out, stopped) || !strings.Contains(out, account) ||
+			!strings.HasSuffix(out, "\nNOT BALANCED\n") {
+			t.Errorf("the deep audit: %v\n%s", err, out)
+		}
+		if out, err := parlor(t, url, "store", "status"); err == nil || !strings.Contains(out, "conservation") {
+			t.Errorf("the status of the store: %v\n%s", err, out)
+		}
+		f.must(200, "POST", "/api/v1/admin/games/"+game+"/accept-audit", nodetest.AdminKey,
+			map[string]any{"reason": "a gift by hand"}, "Idempotency-Key", "accept")
+		if out, err := parlor(t, url, "audit"); err != nil || !strings.HasSuffix(out, "\nbalanced\n") {
+			t.Errorf("the audit after it was accepted: %v\n%s", err, out)
 		}
 	})
 }

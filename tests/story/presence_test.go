@@ -3,7 +3,6 @@ package story
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,9 +81,7 @@ func TestThePlayersOfANodeThatIsGoneAreAnnounced(t *testing.T) {
 	}
 
 	begin = time.Now()
-	if err := syscall.Kill(frozen.Pid(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	frozen.Pause()
 	for _, table := range tables {
 		if got, want := table.watcher.nextPresence(), fmt.Sprint("-", table.stayed.id); got != want {
 			t.Errorf("while the node is frozen: %s; want %s", got, want)
@@ -93,9 +90,7 @@ func TestThePlayersOfANodeThatIsGoneAreAnnounced(t *testing.T) {
 	if took := time.Since(begin); took > announceLimit {
 		t.Errorf("the players of a frozen node were announced after %v", took)
 	}
-	if err := syscall.Kill(frozen.Pid(), syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	frozen.Resume()
 	for _, table := range tables {
 		if got, want := table.watcher.nextPresence(), fmt.Sprint("+", table.stayed.id); got != want {
 			t.Errorf("when the node goes on: %s; want %s", got, want)

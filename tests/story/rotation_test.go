@@ -1,3 +1,5 @@
+//go:build linux
+
 package story
 
 import (
@@ -5,11 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,9 +28,21 @@ const (
 	newSaveKey    = "saves-key-of-the-tests-7e05d3b8f61a29c4"
 )
 
-// keySettings are the settings of a node that have keys.
-func keySettings(admin, signing, save string) []string {
-	return []string{"PARLOR_ADMIN_KEY=" + admin, "PARLOR_SIGNING_KEY=" + signing, "PARLOR_SAVE_KEY=" + save}
+// writeKeys writes the files of keys that the nodes read, and returns the settings that name them.
+// Without a save key there is no file of it.
+func (in *installationInUse) writeKeys(admin, signing, save string) (settings []string) {
+	in.t.Helper()
+	for name, text := range map[string]string{"ADMIN": admin, "SIGNING": signing, "SAVE": save} {
+		if text == "" {
+			continue
+		}
+		path := filepath.Join(in.keyFolder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			in.t.Fatal(err)
+		}
+		settings = append(settings, "PARLOR_"+name+"_KEY=", "PARLOR_"+name+"_KEY_FILE="+path)
+	}
+	return settings
 }
 
 const postRequests = `parlor_http_requests_total{method="POST"`
@@ -38,6 +53,7 @@ type installationInUse struct {
 	*fixture
 	front     *balancer
 	redisURL  string
+	keyFolder string
 	addresses [2]string
 	running   [2]*nodetest.Node
 
@@ -65,9 +81,10 @@ func fixedAddress(t *testing.T) string {
 	return ""
 }
 
-func startInstallation(t *testing.T, settings ...string) *installationInUse {
+func startInstallation(t *testing.T, admin, signing, save string) *installationInUse {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
-	in := &installationInUse{redisURL: store.URL()}
+	in := &installationInUse{redisURL: store.URL(), keyFolder: t.TempDir(), fixture: &fixture{t: t}}
+	settings := in.writeKeys(admin, signing, save)
 	for i := range in.running {
 		in.addresses[i] = fixedAddress(t)
 	}
@@ -90,30 +107,43 @@ func (in *installationInUse) start(t *testing.T, address string, settings []stri
 	return nodetest.Start(t, in.redisURL, all...)
 }
 
-// restart gives all nodes new settings: one node after the other drains, by each of the two
-// signals, and comes back.
+// restart gives all nodes new settings: one node after the other drains and comes back.
 func (in *installationInUse) restart(settings []string) {
 	in.t.Helper()
 	if in.t.Failed() {
 		in.t.FailNow()
 	}
-	for i, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		if err := syscall.Kill(in.running[i].Pid(), signal); err != nil {
-			in.t.Fatal(err)
-		}
-		if status := in.running[i].Wait(); status != 0 {
+	for i := range in.running {
+		if status := in.running[i].Terminate(); status != 0 {
 			in.t.Fatalf("the node exits with %d", status)
 		}
 		in.running[i] = in.start(in.t, in.addresses[i], settings)
-		// Both nodes are used: one has the new settings, the other may still have those of before.
-		other := in.running[1-i]
-		before := metric(in.t, other, postRequests)
-		redistest.Eventually(in.t, "both nodes have many requests", func() bool {
-			const many = 50
-			return in.t.Failed() ||
-				metric(in.t, in.running[i], postRequests) > many && metric(in.t, other, postRequests) > before+many
-		})
+		in.awaitUseOfBoth()
 	}
+}
+
+// reload makes all nodes read their files again, one after the other. None of them ends.
+func (in *installationInUse) reload() {
+	in.t.Helper()
+	for _, n := range in.running {
+		n.Reload(in.t)
+		in.awaitUseOfBoth()
+	}
+}
+
+// awaitUseOfBoth waits until both nodes have had many requests: one has the new settings, the other
+// may still have those of before.
+func (in *installationInUse) awaitUseOfBoth() {
+	in.t.Helper()
+	var before [2]float64
+	for i, n := range in.running {
+		before[i] = nodetest.Metric(in.t, n, postRequests)
+	}
+	redistest.Eventually(in.t, "both nodes have many requests", func() bool {
+		const many = 50
+		return in.t.Failed() || nodetest.Metric(in.t, in.running[0], postRequests) > before[0]+many &&
+			nodetest.Metric(in.t, in.running[1], postRequests) > before[1]+many
+	})
 }
 
 // work runs rounds, one after the other, until the end of the test or an error.
@@ -248,7 +278,8 @@ func (c *client) connect() error {
 }
 
 // request sends a message and returns the data of the reply. After 1012, by which a draining node
-// asks its clients to come back, the same message is sent on another socket.
+// asks its clients to come back, the same message is sent on another socket; after 4001, by which a
+// socket ends whose token was signed by a key that is gone, under a refreshed token.
 func (c *client) request(messageType string, data map[string]any) (map[string]any, error) {
 	c.lastID++
 	id := fmt.Sprintf("%s-%d", messageType, c.lastID)
@@ -268,8 +299,15 @@ func (c *client) request(messageType string, data map[string]any) (map[string]an
 			}
 		}
 		var closed *websocket.CloseError
-		if !errors.As(c.socket.err, &closed) || closed.Code != websocket.CloseServiceRestart {
+		const sessionEnded = 4001
+		if !errors.As(c.socket.err, &closed) ||
+			closed.Code != websocket.CloseServiceRestart && closed.Code != sessionEnded {
 			return nil, fmt.Errorf("the socket ended with %w", c.socket.err)
+		}
+		if closed.Code == sessionEnded {
+			if err := c.refreshTokens(); err != nil {
+				return nil, err
+			}
 		}
 		c.socket = nil
 	}
@@ -382,7 +420,7 @@ func (in *installationInUse) rotateServerKey() {
 func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 	t.Parallel()
 	const oldAdminKey, oldSigningKey = nodetest.AdminKey, nodetest.SigningKey
-	in := startInstallation(t, keySettings(oldAdminKey, oldSigningKey, "")...)
+	in := startInstallation(t, oldAdminKey, oldSigningKey, "")
 	absent := in.signIn("Absent") // from before the rotation until after it
 	if err := absent.save(7); err != nil {
 		t.Fatal(err)
@@ -419,18 +457,20 @@ func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 	in.awaitRounds()
 
 	// Every node knows the new keys before one of them signs by one.
-	in.restart(keySettings(oldAdminKey+","+newAdminKey, oldSigningKey+","+newSigningKey, oldSigningKey+","+newSaveKey))
+	in.restart(in.writeKeys(oldAdminKey+","+newAdminKey, oldSigningKey+","+newSigningKey, oldSigningKey+","+newSaveKey))
 	byOldKey := absent.token
 	operator := newAdminKey
 	in.adminKey.Store(&operator)
 	in.awaitRounds()
 	in.rotateServerKey()
 	// They sign by the new ones.
-	in.restart(keySettings(oldAdminKey+","+newAdminKey, newSigningKey+","+oldSigningKey, newSaveKey+","+oldSigningKey))
+	in.writeKeys(oldAdminKey+","+newAdminKey, newSigningKey+","+oldSigningKey, newSaveKey+","+oldSigningKey)
+	in.reload()
 	in.awaitRounds() // every access token in use is by the new key
 	in.must(200, "GET", "/api/v1/me", byOldKey, nil)
 	// The old ones are gone. What the old key signed is a save that still matters.
-	in.restart(keySettings(newAdminKey, newSigningKey, newSaveKey+","+oldSigningKey))
+	in.writeKeys(newAdminKey, newSigningKey, newSaveKey+","+oldSigningKey)
+	in.reload()
 	in.awaitRounds()
 	rounds := in.stop()
 	t.Logf("rounds: %v", rounds)
@@ -463,7 +503,7 @@ func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 	}
 
 	// Without the old key, saves are there that were written since; the other one is not.
-	in.front.Node = in.start(t, "127.0.0.1:0", keySettings(newAdminKey, newSigningKey, newSaveKey))
+	in.front.Node = in.start(t, "127.0.0.1:0", in.writeKeys(newAdminKey, newSigningKey, newSaveKey))
 	for _, c := range append(slices.Clone(players), absent) {
 		c.socket = nil
 		_, err := c.request("load", map[string]any{"slot": "main"})

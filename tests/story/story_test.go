@@ -168,6 +168,30 @@ func (f *fixture) wantBalanced() map[string]any {
 	return a.Body["tokens"].([]any)[0].(map[string]any)
 }
 
+// wantSumsAgree checks that no money was made or lost in what the store has.
+func (f *fixture) wantSumsAgree() {
+	f.t.Helper()
+	if a := f.must(200, "GET", "/api/v1/admin/audit", nodetest.AdminKey, nil); a.Body["sumsAgree"] != true {
+		f.t.Fatalf("the sums of the audit do not agree: %s", a)
+	}
+}
+
+// wantLost checks that the sums of what is left agree after a loss, and that the audit is not
+// balanced before an operator has accepted it.
+func (f *fixture) wantLost(game int64) {
+	f.t.Helper()
+	a := f.must(200, "GET", "/api/v1/admin/audit", nodetest.AdminKey, nil)
+	stopped, _ := a.Body["stopped"].([]any)
+	if a.Body["balanced"] != false || a.Body["sumsAgree"] != true || len(stopped) == 0 {
+		f.t.Fatalf("the audit after a loss: %s", a)
+	}
+	for _, s := range stopped {
+		if s := s.(map[string]any); s["cause"] != "loss" || number(f.t, s["gameId"]) != game || s["reason"] == "" {
+			f.t.Errorf("the audit has %v", s)
+		}
+	}
+}
+
 // wantTotals checks totals of GOLD, in minor units. They are exact at every instant.
 func (f *fixture) wantTotals(want map[string]string) {
 	f.t.Helper()
@@ -200,13 +224,18 @@ func (f *fixture) befriend(a, b player) {
 
 // each runs a test with two nodes on a single Redis, and with two nodes on a Cluster.
 func each(t *testing.T, test func(t *testing.T, f *fixture, db *redisdb.DB)) {
+	eachURL(t, func(t *testing.T, f *fixture, _ string, db *redisdb.DB) { test(t, f, db) })
+}
+
+// eachURL is each for a test that runs commands on the store, which has that address.
+func eachURL(t *testing.T, test func(t *testing.T, f *fixture, url string, db *redisdb.DB)) {
 	redistest.EachStoreURL(t, func(t *testing.T, url string, db *redisdb.DB) {
 		f := &fixture{t: t}
 		durability := "PARLOR_DURABILITY=disk"
 		for i := range f.nodes {
 			f.nodes[i] = nodetest.Start(t, url, durability)
 		}
-		test(t, f, db)
+		test(t, f, url, db)
 	})
 }
 

@@ -35,6 +35,8 @@ type cup struct {
 	followers []*follower
 	audits    int // after calls
 	cuts      int // of sockets
+
+	areTogether bool // Ann and Dan, in a cohort of the league
 }
 
 // TestATournamentAndAWeekOnTwoNodes plays a paid Swiss tournament of 7 with an added prize. One
@@ -360,16 +362,21 @@ func (c *cup) wantWeek() {
 			c.t.Fatalf("the entries%s are %v; want %v", query, got, want)
 		}
 	}
-	c.wantTier(ann, "bronze", want...)
+	c.areTogether = c.wantTier(ann, "bronze", want...) == c.wantTier(dan, "bronze", want...)
 }
 
-// wantTier checks the tier of a player in the league, and the cohort.
-func (c *cup) wantTier(i int, tier string, want ...string) {
+// wantTier checks the tier of a player in the league, and that the entries of the cohort, which was
+// drawn, are in the order of all. It returns the number of the cohort.
+func (c *cup) wantTier(i int, tier string, all ...string) (number any) {
 	c.t.Helper()
 	cohort := c.call(200, "GET", weekPath+"/league", c.players[i].token, nil).Body
-	if got := scores(cohort["entries"]); cohort["tier"] != tier || !slices.Equal(got, want) {
-		c.t.Fatalf("the cohort of %s is %v; want %s with %v", c.players[i].name, cohort, tier, want)
+	got := scores(cohort["entries"])
+	inOrder := slices.DeleteFunc(slices.Clone(all), func(entry string) bool { return !slices.Contains(got, entry) })
+	isOwn := func(entry string) bool { return strings.HasPrefix(entry, c.players[i].name+" ") }
+	if cohort["tier"] != tier || !slices.Equal(got, inOrder) || !slices.ContainsFunc(got, isOwn) {
+		c.t.Fatalf("the cohort of %s is %v; want %s with some of %v", c.players[i].name, cohort, tier, all)
 	}
+	return cohort["cohort"]
 }
 
 // endWeek lets the season end by the clock: the stored end of the week is moved to a moment from
@@ -387,6 +394,11 @@ func (c *cup) endWeek() {
 	opens, rest, _ := strings.Cut(stored, "|")
 	_, rest, _ = strings.Cut(rest, "|") // without the end
 	ends := time.Now().Add(2 * time.Second)
+	// The prizes of the season are for the time until its scheduled end.
+	budgets := keys.PrizeBudgets(c.op.game)
+	if err := c.db.Client.HSet(c.t.Context(), budgets, weekBoard, ends.UnixMilli()).Err(); err != nil {
+		c.t.Fatal(err)
+	}
 	_, err = c.db.Client.TxPipelined(c.t.Context(), func(p redis.Pipeliner) error {
 		p.HSet(c.t.Context(), board, field, fmt.Sprintf("%s|%d|%s", opens, ends.UnixMilli(), rest))
 		return p.HIncrBy(c.t.Context(), board, keys.BoardVersionField, 1).Err()
@@ -417,13 +429,17 @@ func (c *cup) endWeek() {
 		last := seasons[len(seasons)-1].(map[string]any)
 		return len(seasons) == 2 && last["season"] == wiretest.Number("1") && last["status"] == "PAID"
 	})
-	// In the next week the winner begins a tier higher.
+	// In the next week the winner of a cohort begins a tier higher.
 	for _, i := range []int{ann, dan} {
 		body := map[string]any{"userId": c.players[i].id, "score": 1, "segments": map[string]string{"country": "DE"}}
 		c.call(200, "POST", weekPath+"/scores", c.op.serverKey, body)
 	}
-	c.wantTier(ann, "silver", "Ann 1")
-	c.wantTier(dan, "bronze", "Dan 1")
+	tier := "bronze"
+	if !c.areTogether { // Dan was the best of the other cohort
+		tier = "silver"
+	}
+	c.wantTier(ann, "silver", "Ann 1", "Dan 1")
+	c.wantTier(dan, tier, "Ann 1", "Dan 1")
 }
 
 // wantEnd checks what everybody has, and what every socket has received.

@@ -172,12 +172,12 @@ describe("an operator", () => {
   test("decides a dispute, and refunds another, by keyboard", async () => {
     const { ada, bob } = node.tokens as { ada: string; bob: string };
     const ids = await Promise.all([ada, bob].map(async (token) => (await api("GET", "/api/v1/me", token)).id as number));
-    const dispute = async () => {
+    const dispute = async (reporters = [ada, bob]) => {
       const room = await api("POST", "/api/v1/game-session/create", ada,
         { entryTokenId: 1, roomEntry: 2.5, maxPlayers: 2, settlement: "consensus" });
       await api("POST", "/join", bob, { roomId: room.roomId });
       await api("POST", "/api/v1/game-session/start", ada, { roomId: room.roomId });
-      for (const [i, token] of [ada, bob].entries()) {
+      for (const [i, token] of reporters.entries()) {
         const results = ids.map((userId, at) => ({ userId, place: at === i ? 1 : 2, ...(i === 0 ? { score: 7 - at } : {}) }));
         await api("POST", "/api/v1/game-session/finish", token, { roomId: room.roomId, results });
       }
@@ -185,10 +185,13 @@ describe("an operator", () => {
     };
     const [first, second] = [await dispute(), await dispute()];
     const read = (roomId: string) => api("GET", `/api/v1/game-session/get?roomId=${roomId}`, node.adminKey);
+    const fact = (name: string) => page.locator("dl > div", { has: page.locator("dt", { hasText: name }) });
     await goTo("disputes", "Disputes");
     const table = page.getByRole("region", { name: `Places in room ${first.code}, by report` });
     await table.getByRole("row", { name: new RegExp(`#${ids[0]} 1 \\(score 7\\) 2`) }).waitFor();
     const section = page.locator("section").filter({ has: table });
+    await section.locator(`time[datetime="${(await read(first.roomId)).refundAt}"]`).waitFor();
+    await section.getByText(new RegExp(`#${ids[0]}: 0, .* #${ids[1]}: 0\\.`)).waitFor();
     await section.getByRole("button", { name: "Decide…" }).focus();
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Decide the result" });
@@ -208,12 +211,21 @@ describe("an operator", () => {
 
     await goTo(`rooms/${second.roomId}`, /DISPUTED/);
     await page.getByRole("heading", { level: 2, name: "Reports" }).waitFor();
+    await page.getByText(new RegExp(`#${ids[0]}: 1, .* #${ids[1]}: 0\\.`)).waitFor(); // the first lost the one before
+    await fact("Stakes go back").locator(`time[datetime="${(await read(second.roomId)).refundAt}"]`).waitFor();
     await page.getByRole("button", { name: "Refund…" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Return every stake" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "CANCELLED" }).waitFor();
     expect((await read(second.roomId)).reason).toBe("dispute_refunded");
+
+    await goTo(`players/${ids[0]}`, "ada");
+    expect(await fact("Disputes lost").locator("dd").textContent()).toBe("1");
+    const { roomId } = await dispute([ada]); // reported by one, while the window runs
+    await goTo(`rooms/${roomId}`, /STARTED/);
+    await fact("Reports until").locator(`time[datetime="${(await read(roomId)).reportUntil}"]`).waitFor();
+    await api("POST", "/api/v1/game-session/cancel", node.adminKey, { roomId });
     await goTo("disputes", "Disputes");
     await page.getByText("No room is disputed.").waitFor();
     await dispute(); // what the next tests see
@@ -287,7 +299,7 @@ describe("an operator", () => {
     const waitFor = (n: number, status: string) => expect.poll(async () => {
       await page.getByRole("button", { name: "Read again" }).click();
       return season(n, status).count();
-    }, { timeout: 15_000 }).toBe(1);
+    }).toBe(1);
     for (const n of [1, 2]) {
       await api("POST", "/api/v1/leaderboards/prized/scores?gameId=1", adminKey, { userId: 1, score: 10 * n });
       await page.getByRole("button", { name: "Read again" }).click();
@@ -482,6 +494,28 @@ describe("an operator", () => {
     await page.getByRole("row", { name: /an apology/ }).waitFor();
   });
 
+  test("sees why money is stopped, and no balance beside it", async () => {
+    const at = "2026-11-20T17:31:02.007Z";
+    const loss = { gameId: 1, cause: "loss", reason: "the store lost game 1, 3 acknowledged ledger entries", at };
+    const stop = { cause: "older", reason: "money is stopped: the store has an older history than before", at };
+    let stopped: object[] = [loss];
+    await page.route("**/api/v1/admin/audit*", async (route) => {
+      const reply = await route.fetch();
+      await route.fulfill({ response: reply, json: { ...await reply.json(), balanced: false, stopped } });
+    });
+    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByText("Lost: the sums of what is left agree").waitFor();
+    await page.getByRole("row", { name: /1 loss .*3 acknowledged ledger entries/ }).waitFor();
+    stopped = [stop, loss];
+    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByText("Stopped: the sums agree").waitFor();
+    await page.getByRole("row", { name: /all older .*an older history than before/ }).waitFor();
+    expect(await page.getByText("Balanced: no unit").count()).toBe(0);
+    await page.unroute("**/api/v1/admin/audit*");
+    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByText("Balanced: no unit was made or lost.").waitFor();
+  });
+
   test("edits a game, an asset and a token", async () => {
     await goTo("games/1", /Arcade/);
     await page.getByRole("button", { name: "Edit…" }).first().click();
@@ -504,8 +538,21 @@ describe("an operator", () => {
     await goTo("nodes", "Nodes");
     await page.getByRole("row", { name: /serves memory/ }).waitFor();
     await page.locator(".plot canvas").nth(3).waitFor();
-    await expect.poll(() => page.getByRole("img", { name: /Requests of the last five minutes.*now all \d/ }).count(), { timeout: 15_000 })
+    await expect.poll(() => page.getByRole("img", { name: /Requests of the last five minutes.*now all \d/ }).count())
       .toBe(1);
+  });
+
+  test("sees that the installation is mixed", async () => {
+    await page.route("**/api/v1/admin/nodes", async (route) => {
+      const response = await route.fetch();
+      const body = await response.json();
+      const older = { ...body.items[0], id: "older", version: "v0.9.0", commit: "", oldestLayout: 0, newestLayout: 0, layout: 0 };
+      await route.fulfill({ response, json: { ...body, items: [...body.items, older] } });
+    });
+    await goTo("rooms", "Rooms");
+    await goTo("nodes", "Nodes");
+    await page.getByRole("status").filter({ hasText: /Mixed installation: .* on 1 node, v0\.9\.0 on 1 node/ }).waitFor();
+    await page.unroute("**/api/v1/admin/nodes");
   });
 
   test("finds the API call behind every screen", async () => {

@@ -39,8 +39,11 @@ async function openTabs(count: number, options = {}): Promise<Page[]> {
   }));
 }
 
-const act = (page: Page, name: string) => page.click(`[data-act=${name}]`, { timeout: 10_000 });
-const lanes = (page: Page) => page.waitForFunction(() => document.querySelectorAll(".track").length === 2, null, { timeout: 10_000 });
+/** How long to wait for an event, in ms: far longer than anything takes on a busy machine. */
+const timeout = 30_000;
+
+const act = (page: Page, name: string) => page.click(`[data-act=${name}]`, { timeout });
+const lanes = (page: Page) => page.waitForFunction(() => document.querySelectorAll(".track").length === 2, null, { timeout });
 const text = async (page: Page, selector: string) => (await page.textContent(selector)) ?? "";
 
 /** Lets both players roll until the race is over. */
@@ -60,7 +63,7 @@ test("two tabs see each other within two seconds and finish a paid race, to the 
   const began = Date.now();
   const [host, guest] = await openTabs(2) as [Page, Page];
   await act(host, "create");
-  await guest.waitForSelector("[data-act=join]", { timeout: 10_000 });
+  await guest.waitForSelector("[data-act=join]", { timeout });
   const joined = Date.now();
   await act(guest, "join");
   await Promise.all([lanes(host), lanes(guest)]);
@@ -90,9 +93,9 @@ test("whoever closes the tab is shown as offline to the other", async () => {
   await act(host, "create");
   await act(guest, "join");
   await Promise.all([lanes(host), lanes(guest)]);
-  await host.waitForFunction(() => !document.querySelector(".away"), null, { timeout: 10_000 });
+  await host.waitForFunction(() => !document.querySelector(".away"), null, { timeout });
   await guest.close();
-  await host.waitForSelector(".away", { timeout: 10_000 });
+  await host.waitForSelector(".away", { timeout });
   expect(await text(host, ".lane:not(.mine) .who")).toContain("offline");
   expect(complaints).toEqual([]);
 }, 60_000);
@@ -108,7 +111,7 @@ test("the plug is pulled twenty times: nothing is lost, nothing comes twice, the
   const tally = () => host.evaluate(() => ({ ...document.querySelector<HTMLElement>("#tally")!.dataset }) as Record<string, string>);
   const isBack = () => host.waitForFunction(
     () => document.querySelector<HTMLElement>("#tally")!.dataset.out === "false" && document.querySelector("#state")!.textContent === "online",
-    null, { timeout: 15_000 },
+    null, { timeout },
   );
   const pull = async (meanwhile: () => Promise<unknown>) => {
     await act(host, "plug");

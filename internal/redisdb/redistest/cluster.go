@@ -59,8 +59,10 @@ func StartCluster(args ...string) (url string, servers []*Server, err error) {
 		return s, err
 	}
 	addrs, err := startCluster(start)
-	return "redis-cluster://" + strings.Join(addrs, ","), servers, err
+	return clusterAddress(addrs), servers, err
 }
+
+func clusterAddress(addrs []string) string { return "redis-cluster://" + strings.Join(addrs, ",") }
 
 // StartClusterWithReplicas starts three masters with one replica each. replicas[i] follows
 // masters[i]. The servers end with the test.

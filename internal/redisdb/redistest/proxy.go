@@ -25,7 +25,13 @@ type Proxy struct {
 // StartProxy starts a proxy of an address that ends with the test.
 func StartProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return StartProxyAt(t, "127.0.0.1:0", target)
+}
+
+// StartProxyAt is StartProxy on an address of its own.
+func StartProxyAt(t testing.TB, addr, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

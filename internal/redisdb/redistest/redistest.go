@@ -216,7 +216,7 @@ func (s *Server) Restart() error {
 	line := slices.Concat(s.program, []string{"redis-server"}, s.args)
 	s.cmd = exec.Command(line[0], line[1:]...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	EndWithParent(s.cmd)
 	s.done = make(chan struct{})
 	started := make(chan error)
 	// The parent-death signal is sent when the thread that started the process ends: this goroutine
@@ -263,10 +263,10 @@ func (s *Server) Terminate() { s.signal(syscall.SIGTERM); <-s.done }
 func (s *Server) Log() string { return s.log.String() }
 
 // Pause stops the process without ending it. Resume continues it.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { _ = PauseProcess(s.cmd.Process) }
 
 // Resume continues a paused process.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() { _ = ResumeProcess(s.cmd.Process) }
 
 // Pid returns the process id, to read its CPU time.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }

@@ -77,4 +77,5 @@ export interface ServiceUserEvents {
 export interface ServiceConnectionEvents {
   hello: components["schemas"]["HelloData"];
   draining: components["schemas"]["ServerDrainingData"];
+  stale: components["schemas"]["ServerStaleData"];
 }

@@ -111,7 +111,10 @@ export interface components {
             keepSeasons?: number;
             /** @description Names by which players are grouped */
             segments?: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description On all shards together
+             */
             maxEntries?: number | null;
             /** @default 1 */
             shards?: number;
@@ -127,11 +130,21 @@ export interface components {
             graceSeconds?: number;
             keepSeasons?: number;
             segments?: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description On all shards together
+             */
             maxEntries?: number | null;
             league?: components["schemas"]["League"] | null;
             prizes?: components["schemas"]["Prizes"] | null;
             metadata?: components["schemas"]["Metadata"];
+            /**
+             * @description `now`: in the season that is open, too; not for `schedule`, `graceSeconds`, `segments`,
+             * `league` and `prizes`
+             * @default next_season
+             * @enum {string}
+             */
+            effective?: "next_season" | "now";
         };
         LeaderboardSettings: {
             /** @description Its key in the game */
@@ -181,7 +194,10 @@ export interface components {
             keepSeasons: number;
             /** @description Names by which players are grouped */
             segments: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description On all shards together
+             */
             maxEntries: number | null;
             /** @default 1 */
             shards: number;
@@ -239,7 +255,10 @@ export interface components {
             keepSeasons: number;
             /** @description Names by which players are grouped */
             segments: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description On all shards together
+             */
             maxEntries: number | null;
             /** @default 1 */
             shards: number;
@@ -250,6 +269,10 @@ export interface components {
             season: components["schemas"]["Season"];
             /** @description The settings from the next season on, where they differ; for staff */
             next?: components["schemas"]["LeaderboardSettings"];
+            /**
+             * @description When the settings of `next` begin to hold; absent until staff ends a season that has no end
+             */
+            effectiveFrom?: components["schemas"]["Time"];
         };
         Season: {
             season: components["schemas"]["Id"];
@@ -267,10 +290,16 @@ export interface components {
              */
             entries: number;
             /**
-             * @description Whether the pool is set aside; false when the house is too poor, or the prizes were voided.
-             * Null: the season has no prizes
+             * @description Whether the pool is set aside; false when the house is too poor, the prizes were voided, or
+             * a season before this one was funded and ended before its time. Null: the season has no prizes
              */
             prizesFunded: boolean | null;
+            /**
+             * @description Who promised the prizes, and alone may end, approve and void the season when it is the
+             * operator. Absent: the season has no prizes
+             * @enum {string}
+             */
+            prizesPromisedBy?: "operator" | "server";
         };
         /**
          * @description Players of a tier are divided into cohorts. `promote` of the best of a cohort begin the next
@@ -514,6 +543,11 @@ export interface components {
                  * @default 0
                  */
                 graceSeconds?: number;
+                /**
+                 * @description Who sends scores: `server`, or `server` and `players`. With a fee or a prize players may
+                 * only with `rules.play: true` and `rules.max` (with `order: asc`, `rules.min`)
+                 */
+                writers?: "server" | ("server" | "players")[];
                 rules?: components["schemas"]["ScoreRules"] | null;
             } | null;
             /** @description With matches: their rooms */
@@ -546,11 +580,20 @@ export interface components {
             /** @description With matches; that of the game's rooms by default */
             matchTimeoutSeconds?: number;
             /**
-             * @description With matches: replay (up to 3 attempts, then the higher seed), the higher seed, or half a
-             * point each; replay in a bracket by default, else half
+             * @description With matches: replay (up to 3 attempts, then the higher seed; with consensus by lot), the
+             * higher seed, or half a point each; replay in a bracket by default, else half. A draw is what all players
+             * reported, or the server said
              * @enum {string}
              */
             draws?: "replay" | "seed" | "half";
+            /**
+             * @description With matches that nobody decides: both players are out with their fees back; it is played
+             * again (up to 3 attempts, then refund); or both lose it. Refund by default
+             * @enum {string}
+             */
+            disputes?: "refund" | "replay" | "void";
+            /** @description With matches: how long a dispute waits for staff; 86400 by default */
+            disputeSeconds?: number;
             /**
              * @description With a check-in: the fee of who does not check in; refund by default
              * @enum {string}
@@ -609,6 +652,8 @@ export interface components {
                 operator: "best" | "last" | "sum" | "min" | "max";
                 decimals: number;
                 graceSeconds: number;
+                /** @description Who sends scores; absent in tournaments of older builds */
+                writers?: ("server" | "players")[];
                 rules?: components["schemas"]["ScoreRules"];
             };
             room?: {
@@ -633,11 +678,20 @@ export interface components {
             /** @description With matches; that of the game's rooms by default */
             matchTimeoutSeconds?: number;
             /**
-             * @description With matches: replay (up to 3 attempts, then the higher seed), the higher seed, or half a
-             * point each; replay in a bracket by default, else half
+             * @description With matches: replay (up to 3 attempts, then the higher seed; with consensus by lot), the
+             * higher seed, or half a point each; replay in a bracket by default, else half. A draw is what all players
+             * reported, or the server said
              * @enum {string}
              */
             draws?: "replay" | "seed" | "half";
+            /**
+             * @description With matches that nobody decides: both players are out with their fees back; it is played
+             * again (up to 3 attempts, then refund); or both lose it. Refund by default
+             * @enum {string}
+             */
+            disputes?: "refund" | "replay" | "void";
+            /** @description With matches: how long a dispute waits for staff; 86400 by default */
+            disputeSeconds?: number;
             /**
              * @description With a check-in: the fee of who does not check in; refund by default
              * @enum {string}
@@ -715,7 +769,7 @@ export interface components {
              */
             winnerId: number | null;
             /** @enum {string|null} */
-            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | null;
+            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | "refunded" | null;
             /** @description To take one's seat, then of the match */
             deadline: (string & components["schemas"]["Time"]) | null;
         };
@@ -761,6 +815,10 @@ export interface components {
          */
         Time: string;
         Cursor: string | null;
+        /**
+         * @description A player chooses none that looks like a name of staff, such as admin; the game server may give
+         * any
+         */
         Username: string;
         /**
          * Format: uri
@@ -1088,7 +1146,20 @@ export interface components {
         Node: {
             id: string;
             host: string;
+            /** @description `host:port` at which other nodes reach this one; empty if they cannot */
+            address: string;
             version: string;
+            /** @description Empty of a node of v0.9.0 */
+            commit: string;
+            /**
+             * @description Oldest layout of the store that the node reads; 0 of a node of v0.9.0, which reads layout 3
+             * only
+             */
+            oldestLayout: number;
+            /** @description Newest layout of the store that the node reads; 0 of a node of v0.9.0 */
+            newestLayout: number;
+            /** @description Layout that the node writes: that of the store; 0 of a node of v0.9.0 */
+            layout: number;
             startedAt: components["schemas"]["Time"];
             at: components["schemas"]["Time"];
             draining: boolean;
@@ -1179,7 +1250,7 @@ export interface components {
             autoStart?: boolean;
             /**
              * @description Who reports the result: the game server, or every player; a room with consensus has at most
-             * 32 players
+             * 32 players. It must be one of the settlements that the game allows
              * @default server
              * @enum {string}
              */
@@ -1288,6 +1359,13 @@ export interface components {
             rematchRoomId?: string | null;
             /** @description With consensus; when reports contradicted each other */
             disputedAt?: (string & components["schemas"]["Time"]) | null;
+            /** @description With consensus, while it is disputed; when every stake goes back if nobody decides */
+            refundAt?: (string & components["schemas"]["Time"]) | null;
+            /**
+             * @description With consensus, from the first report to the end; until when the others may report. Then
+             * whoever is silent agrees
+             */
+            reportUntil?: (string & components["schemas"]["Time"]) | null;
             /** @description With consensus; the players who have reported a result, in seating order */
             reportedBy?: components["schemas"]["Id"][];
             /**
@@ -1298,6 +1376,12 @@ export interface components {
                 userId: components["schemas"]["Id"];
                 /** @description Best place first; without those who had forfeited */
                 results: components["schemas"]["Result"][];
+                /**
+                 * Format: int64
+                 * @description Of a disputed room; how often the operator decided a dispute of this game otherwise than
+                 * the player had reported
+                 */
+                disputesLost?: number;
             }[];
             /** @description The shared state, once there is one. Lists have it only with `mine` */
             shared?: {
@@ -1442,6 +1526,23 @@ export interface components {
             createdAt: components["schemas"]["Time"];
             /** Format: int64 */
             version: number;
+            /** @description What the game has of each member of `settings.quotas`; in the response of getGame alone */
+            use?: {
+                boards: components["schemas"]["Use"];
+                openTournaments: components["schemas"]["Use"];
+                assets: components["schemas"]["Use"];
+                newPlayersPerDay: components["schemas"]["Use"];
+                bytes: components["schemas"]["Use"];
+            };
+        };
+        Use: {
+            /** Format: int64 */
+            used: number;
+            /**
+             * Format: int64
+             * @description The quota; of bytes 0 when the operator set none
+             */
+            max: number;
         };
         GameWithKey: {
             game: components["schemas"]["Game"];
@@ -1473,6 +1574,12 @@ export interface components {
             maxRakeBps?: number;
             /** @default 7200 */
             matchTimeoutSeconds?: number;
+            /**
+             * @description In a room with consensus, from the first report until whoever is silent agrees. A change
+             * counts for windows that begin after it
+             * @default 120
+             */
+            reportWindowSeconds?: number;
             /** @default 900 */
             idleTimeoutSeconds?: number;
             /** @default 86400 */
@@ -1512,6 +1619,22 @@ export interface components {
              * `writers` must name `rooms`. Rooms that were created while there was none feed none
              */
             boards?: components["schemas"]["BoardFeed"][];
+            /**
+             * @description The settlements that players may choose for a room. A game of an older build has both until
+             * staff names some; matches have the settlement of their tournament
+             * @default [
+             *       "server"
+             *     ]
+             */
+            settlements?: ("server" | "consensus")[];
+            quotas?: components["schemas"]["GameQuotas"];
+            /**
+             * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
+             * Beyond it a sign-in succeeds without the grant, which a later sign-in gives. null: as much as the game's
+             * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
+             * the operator may change it
+             */
+            grantLimitPerDay?: (number | string) | null;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -1532,6 +1655,12 @@ export interface components {
             maxRakeBps?: number;
             /** @default 7200 */
             matchTimeoutSeconds?: number;
+            /**
+             * @description In a room with consensus, from the first report until whoever is silent agrees. A change
+             * counts for windows that begin after it
+             * @default 120
+             */
+            reportWindowSeconds?: number;
             /** @default 900 */
             idleTimeoutSeconds?: number;
             /** @default 86400 */
@@ -1571,10 +1700,63 @@ export interface components {
              * `writers` must name `rooms`. Rooms that were created while there was none feed none
              */
             boards?: components["schemas"]["BoardFeed"][];
+            /**
+             * @description The settlements that players may choose for a room. A game of an older build has both until
+             * staff names some; matches have the settlement of their tournament
+             * @default [
+             *       "server"
+             *     ]
+             */
+            settlements?: ("server" | "consensus")[];
+            quotas?: components["schemas"]["GameQuotas"];
+            /**
+             * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
+             * Beyond it a sign-in succeeds without the grant, which a later sign-in gives. null: as much as the game's
+             * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
+             * the operator may change it
+             */
+            grantLimitPerDay?: (number | string) | null;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
             }[];
+        };
+        /**
+         * @description How much the game may have in the store; beyond it 409 `limit_reached` with `limit`, the name of
+         * the member, and `max`. Only the operator may change them
+         */
+        GameQuotas: {
+            /**
+             * Format: int64
+             * @description Leaderboards
+             * @default 200
+             */
+            boards?: number;
+            /**
+             * Format: int64
+             * @description Tournaments that have not ended
+             * @default 1000
+             */
+            openTournaments?: number;
+            /**
+             * Format: int64
+             * @description Assets, on sale or not
+             * @default 5000
+             */
+            assets?: number;
+            /**
+             * Format: int64
+             * @description Players who are made in a day (UTC)
+             * @default 100000
+             */
+            newPlayersPerDay?: number;
+            /**
+             * Format: int64
+             * @description Bytes in the store, estimated. 0: none; then a quarter of the memory of a server is the
+             * share of the game when the store is nearly full
+             * @default 0
+             */
+            bytes?: number;
         };
         BoardFeed: {
             /** @description Key of a leaderboard of the game, here once */
@@ -1582,10 +1764,17 @@ export interface components {
             /**
              * @description score: the score of the result, if there is one. win: 1 for the first place, 0 for the
              * others. payout: what the player got of the pot, rounded down to the decimals of the leaderboard. A room
-             * with `settlement: consensus` feeds `win` alone
+             * with `settlement: consensus` feeds `win` alone, and no leaderboard with prizes. A leaderboard with prizes
+             * cannot be fed from payout; it takes rooms in which two or more have played
              * @enum {string}
              */
             from: "score" | "win" | "payout";
+            /**
+             * @description Whether a room counts that ended because all players but one had left. By default it feeds
+             * nothing
+             * @default false
+             */
+            walkovers?: boolean;
         };
         /** @description An identity provider whose JWTs sign players in */
         Issuer: {
@@ -1646,7 +1835,28 @@ export interface components {
             outcome: "done" | "unknown";
         };
         Audit: {
+            /** @description Whether `sumsAgree` is true and `stopped` is empty */
             balanced: boolean;
+            /** @description Whether no unit was made or lost in what the store has, whatever `stopped` has */
+            sumsAgree: boolean;
+            /**
+             * @description Why money does not move, or why some may be missing; an operator accepts a game by `POST
+             * /api/v1/admin/games/{gameId}/accept-audit`, the rest by `parlor store accept`
+             */
+            stopped: {
+                /** @description The game; absent for all games */
+                gameId?: components["schemas"]["Id"];
+                /**
+                 * @description `empty`, `foreign` or `older`: the store is not what it was, and all money is stopped.
+                 * `loss`: the newest entries of the game are missing, and money goes on. `conservation`: the money of
+                 * the game is stopped, because it does not add up. There may be others
+                 */
+                cause: string;
+                /** @description A sentence for operators */
+                reason: string;
+                /** @description When a node noticed */
+                at: components["schemas"]["Time"];
+            }[];
             tokens: {
                 tokenId: components["schemas"]["TokenCode"];
                 minted: components["schemas"]["Amount"];
@@ -1861,6 +2071,11 @@ export interface components {
              * @description Of the room
              */
             version: number;
+            /**
+             * @description Until when the others may report; then whoever is silent agrees. Absent when no window runs,
+             * because the report ends the room or the room is disputed
+             */
+            until?: components["schemas"]["Time"];
         };
         RoomDisputedData: {
             /** @description When every stake is returned if nobody decides */
@@ -1969,7 +2184,7 @@ export interface components {
         TournamentLeftData: {
             userId: components["schemas"]["Id"];
             /** @enum {string} */
-            reason: "left" | "disqualified" | "no_check_in";
+            reason: "left" | "disqualified" | "no_check_in" | "disputed";
             entrants: number;
             fees: components["schemas"]["Amount"];
             feesAmount: components["schemas"]["Units"];
@@ -2029,7 +2244,7 @@ export interface components {
              */
             winnerId: number | null;
             /** @enum {string} */
-            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved";
+            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | "refunded";
             players: components["schemas"]["MatchPlayer"][];
             /**
              * Format: int64

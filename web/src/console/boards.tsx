@@ -98,6 +98,12 @@ const columnsOf = (board: Board, acts: (e: BoardEntry) => preact.JSX.Element): C
   { head: "Act", cell: acts },
 ];
 
+// prizesOf says whether the pool of a season is set aside, and who alone decides about it.
+function prizesOf(season: Season) {
+  if (season.prizesFunded === null) return "none";
+  return `${season.prizesFunded ? "set aside" : "not set aside"}, promised by the ${season.prizesPromisedBy ?? "operator"}`;
+}
+
 export function BoardScreen({ id }: { id: string }) {
   const [game, key] = [id.slice(0, id.indexOf(".")), id.slice(id.indexOf(".") + 1)];
   const path = `${listPath(game)}/${encodeURIComponent(key)}`;
@@ -126,6 +132,7 @@ export function BoardScreen({ id }: { id: string }) {
         ["Schedule", board.schedule ? (board.schedule.cron ? `${board.schedule.cron}, ${board.schedule.timeZone}` : `every ${board.schedule.everySeconds} s`) : "until staff ends it"],
         ["Season", <>{board.season.season} <SeasonBadge status={board.season.status} />, {board.season.entries} entries</>],
         ["Closes", <Time at={board.season.closesAt} />],
+        ["Prizes", prizesOf(board.season)],
       ]} />
       <Section title={`Entries of season ${season}`}>
         <form class="filters" onSubmit={(event) => {
@@ -150,6 +157,7 @@ export function BoardScreen({ id }: { id: string }) {
           { head: "Opened", cell: (s) => <Time at={s.opensAt} /> },
           { head: "Closes", cell: (s) => <Time at={s.closesAt} /> },
           { head: "Entries", num: true, cell: (s) => s.entries },
+          { head: "Prizes", cell: (s) => prizesOf(s) },
           {
             head: "Act", cell: (s) => <>
               <button type="button" aria-pressed={s.season === season} onClick={() => setChosen(s.season)}>Entries</button>

@@ -5,8 +5,6 @@ import {
   type Act, ActButton, Badge, type Column, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages,
 } from "./ui";
 
-const maxDisputeMs = 72 * 3_600_000; // after that the service returns every stake
-
 const nameOf = (room: Room, user: number) => room.participants.find((p) => p.id === user)?.username ?? "player";
 
 const path = (room: Room) => `/api/v1/admin/rooms/${room.roomId}/resolve`;
@@ -68,11 +66,17 @@ export function Reports({ room }: { room: Room }) {
       cell: (p: Room["participants"][number]) => place(report, p.id),
     })),
   ];
+  const lost = reports.filter((r) => r.disputesLost !== undefined); // of a disputed room
   return (
     <>
       <Table label={`Places in room ${room.code ?? room.roomId}, by report`} columns={columns} items={room.participants} id={(p) => p.id}
         empty="Nobody is left." />
       {silent.length > 0 ? <p class="muted">No report of {silent.map((p) => `${p.username} #${p.id}`).join(", ")}.</p> : null}
+      {lost.length > 0 ? (
+        <p class="muted">
+          Decided before against the report of {lost.map((r) => `${nameOf(room, r.userId)} #${r.userId}: ${r.disputesLost}`).join(", ")}.
+        </p>
+      ) : null}
     </>
   );
 }
@@ -85,7 +89,7 @@ export function DisputesScreen() {
         <h1>Disputes</h1>
         <div class="actions"><button type="button" onClick={rooms.reload}>Read again</button></div>
       </div>
-      <p class="muted">The players of these rooms reported different results. The pot is frozen until you decide, for 72 hours.</p>
+      <p class="muted">The players of these rooms reported different results. The pot is frozen until you decide, or until its stakes go back.</p>
       <ProblemNote problem={rooms.problem} retry={rooms.reload} />
       {!rooms.value ? <p class="muted" role="status">Reading…</p> : null}
       {rooms.value?.length === 0 ? <p class="empty">No room is disputed.</p> : null}
@@ -93,8 +97,8 @@ export function DisputesScreen() {
         <Section key={room.roomId} title={`Room ${room.code ?? ""}`} actions={<DisputeActs room={room} then={rooms.reload} />}>
           <p>
             <RoomLink id={room.roomId} /> of game <a href={`#/games/${room.gameId}`}>{room.gameId}</a>,{" "}
-            {roomAmount(room, room.totalWagerAmount)} at stake. <Badge text={room.status} /> since <Time at={room.disputedAt} />,
-            returned <Time at={room.disputedAt ? new Date(Date.parse(room.disputedAt) + maxDisputeMs).toISOString() : null} />.
+            {roomAmount(room, room.totalWagerAmount)} at stake. <Badge text={room.status} /> since <Time at={room.disputedAt} />.
+            Without a decision every stake goes back at <Time at={room.refundAt} />.
           </p>
           <Reports room={room} />
         </Section>

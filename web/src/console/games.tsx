@@ -150,6 +150,15 @@ export function GameScreen({ id }: { id: string }) {
         ["Created", <Time at={game.createdAt} />],
         ["Version", game.version],
       ]} />
+      {game.use && (
+        <Section title="Use of the store">
+          <Table label="Use of the store" items={Object.entries(game.use)} id={([name]) => name} empty="" columns={[
+            { head: "What", cell: ([name]) => name },
+            { head: "Used", cell: ([, use]) => use.used.toLocaleString("en") },
+            { head: "At most", cell: ([, use]) => (use.max > 0 ? use.max.toLocaleString("en") : "no bound") },
+          ]} />
+        </Section>
+      )}
       <Section title="Settings">
         <pre class="small tall" tabIndex={0} aria-label="Settings"><code>{JSON.stringify(game.settings, null, 2)}</code></pre>
       </Section>

@@ -9,6 +9,15 @@ const parts: [AuditPart, string][] = [
   ["minted", "Minted"], ["wallets", "In wallets"], ["escrow", "In rooms"], ["prizes", "Prizes"], ["house", "House"], ["delta", "Difference"],
 ];
 
+// verdictOf is the audit in one sentence. Sums that agree are no comfort while money is stopped or lost.
+function verdictOf(audit: Audit): string {
+  if (audit.balanced) return "Balanced: no unit was made or lost.";
+  if (!audit.sumsAgree) return "Not balanced: stop money and look into it, this is a defect of Parlor.";
+  return audit.stopped?.every((s) => s.cause === "loss")
+    ? "Lost: the sums of what is left agree, and no operator has accepted the loss."
+    : "Stopped: the sums agree, and no operator has accepted what stopped the money.";
+}
+
 export function LedgerScreen() {
   const [game, setGame] = useState("");
   const { decimals } = useTokens();
@@ -23,9 +32,18 @@ export function LedgerScreen() {
         <ProblemNote problem={audit.problem} retry={audit.reload} />
         {audit.value ? (
           <p class={"notice " + (audit.value.balanced ? "good" : "bad")} role="status">
-            {audit.value.balanced ? "Balanced: no unit was made or lost." : "Not balanced: stop money and look into it, this is a defect of Parlor."}
+            {verdictOf(audit.value)}
             {" "}<span class="muted">Checked {formatTime(audit.value.checkedAt)}.</span>
           </p>
+        ) : null}
+        {audit.value?.stopped?.length ? (
+          <Table label="What nodes noticed, and no operator has accepted" items={audit.value.stopped}
+            id={(s) => `${s.gameId ?? 0}:${s.cause}:${s.at}:${s.reason}`} empty="" columns={[
+              { head: "Game", num: true, cell: (s) => s.gameId ?? "all" },
+              { head: "Cause", cell: (s) => <code>{s.cause}</code> },
+              { head: "Since", cell: (s) => <Time at={s.at} /> },
+              { head: "Reason", cell: (s) => s.reason },
+            ]} />
         ) : null}
         <Table label="Totals of each token" items={audit.value?.tokens ?? null} id={(t) => t.tokenId} empty="No money was ever made."
           columns={[

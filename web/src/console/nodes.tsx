@@ -97,6 +97,17 @@ function Plot({ title, unit, times, curves }: { title: string; unit: string; tim
   );
 }
 
+/** Returns which builds run on how many nodes when there is more than one, else null. */
+function describeMixture(nodes: Node[]): string | null {
+  const counts = new Map<string, number>();
+  for (const n of nodes) {
+    const build = n.commit ? `${n.version} (${n.commit.slice(0, 12)})` : n.version;
+    counts.set(build, (counts.get(build) ?? 0) + 1);
+  }
+  if (counts.size < 2) return null;
+  return [...counts].map(([build, count]) => `${build} on ${count} ${count === 1 ? "node" : "nodes"}`).join(", ");
+}
+
 const palette = ["--accent", "--good", "--warn", "--bad"];
 
 export function NodesScreen() {
@@ -106,6 +117,7 @@ export function NodesScreen() {
   if (read.value) last.current = read.value.items;
   const nodes = last.current;
   const series = lineUp(nodes ?? []);
+  const mixture = describeMixture(nodes ?? []);
   const codes = [...new Set((nodes ?? []).flatMap((n) => Object.keys(n.recent.moved)))].sort().slice(0, palette.length);
   const zeros = (n: Node) => n.recent.requests.map(() => 0);
   // A curve is a picture; the exact amounts are in the ledger.
@@ -118,6 +130,11 @@ export function NodesScreen() {
     <>
       <div class="head"><h1>Nodes</h1></div>
       <ProblemNote problem={read.problem} retry={read.reload} />
+      {mixture ? (
+        <p class="notice warn" role="status">
+          <strong>Mixed installation</strong>: {mixture}. When all nodes are new, <code>parlor upgrade check</code> says what is left.
+        </p>
+      ) : null}
       <Section title="The last five minutes, all nodes together">
         <div class="plots">
           <Plot title="Requests" unit="a second" times={series.times} curves={[
@@ -154,7 +171,8 @@ export function NodesScreen() {
           { head: "Requests", num: true, cell: (n) => formatCount(n.requests) },
           { head: "Deliveries", num: true, cell: (n) => formatCount(n.deliveries) },
           { head: "Goroutines", num: true, cell: (n) => formatCount(n.goroutines) },
-          { head: "Version", cell: (n) => <code>{n.version}</code> },
+          { head: "Version", cell: (n) => <code title={n.commit}>{n.version}</code> },
+          { head: "Layout", num: true, cell: (n) => n.newestLayout === 0 ? "3" : n.newestLayout > n.layout ? `${n.layout}, reads ${n.newestLayout}` : `${n.layout}` },
           { head: "Started", cell: (n) => <Time at={n.startedAt} /> },
         ]} />
       </Section>

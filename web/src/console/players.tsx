@@ -91,7 +91,7 @@ function endSessions(player: Player, then: () => void): Act {
 
 export function PlayerScreen({ id }: { id: string }) {
   const path = `/api/v1/admin/users/${encodeURIComponent(id)}`;
-  const read = useRead<{ user: Player; balances: Balance[] }>(path);
+  const read = useRead<{ user: Player; balances: Balance[]; disputesLost: number }>(path);
   const { list: tokens, decimals } = useTokens();
   const [token, setToken] = useState("");
   const known = read.value !== null;
@@ -100,7 +100,7 @@ export function PlayerScreen({ id }: { id: string }) {
   const sessions = useRead<Page<PlayerSession>>(known ? `${path}/sessions` : null);
   const reload = () => { read.reload(); ledger.reload(); sessions.reload(); };
   if (!read.value) return <><h1>Player {id}</h1><ProblemNote problem={read.problem} retry={read.reload} /></>;
-  const { user, balances } = read.value;
+  const { user, balances, disputesLost } = read.value;
   return (
     <>
       <div class="head">
@@ -115,6 +115,7 @@ export function PlayerScreen({ id }: { id: string }) {
         ["Game", <a href={`#/games/${user.gameId}`}>{user.gameId}</a>],
         ["Kind", user.kind],
         ["Created", <Time at={user.createdAt} />],
+        ["Disputes lost", disputesLost],
         ["Avatar", user.avatar ? <code class="wrap">{user.avatar}</code> : "–"],
         ...(user.suspended ? [
           ["Suspended for", user.suspended.reason] as [string, string],

@@ -171,7 +171,11 @@ export function RoomScreen({ id }: { id: string }) {
         ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
         ["Rake", room.status === "FINISHED" ? roomAmount(room, room.rakeAmount) : "–"],
         ["Result by", room.settlement],
-        ...(room.reportedBy ? [["Disputed", <Time at={room.disputedAt} />] as [string, preact.ComponentChildren]] : []),
+        ...(room.reportedBy ? [
+          ["Reports until", <Time at={room.reportUntil} />],
+          ["Disputed", <Time at={room.disputedAt} />],
+          ["Stakes go back", <Time at={room.refundAt} />],
+        ] as [string, preact.ComponentChildren][] : []),
         ["Visibility", room.visibility + (room.isFriendsOnly ? ", friends only" : "")],
         ["Created", <Time at={room.createdAt} />],
         ["Started", <Time at={room.startedAt} />],

@@ -23,8 +23,8 @@ export interface Room {
   settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
   payouts?: { userId: number; place: number | null; payout: number; amount: string }[] | null;
   refunds?: { userId: number; refund: number; amount: string }[] | null;
-  disputedAt?: string | null; reportedBy?: number[];
-  reports?: { userId: number; results: { userId: number; place: number; score?: number }[] }[];
+  disputedAt?: string | null; refundAt?: string | null; reportUntil?: string | null; reportedBy?: number[];
+  reports?: { userId: number; results: { userId: number; place: number; score?: number }[]; disputesLost?: number }[];
 }
 export interface Limits {
   tokenId: string; maxStakeAmount: string | null; maxOpenRooms: number | null; maxLoss24hAmount: string | null;
@@ -44,6 +44,7 @@ export interface Game {
   id: number; name: string; origins: string[]; createdAt: string; version: number;
   welcomeGrant: { tokenId: string; amount: number; for: string } | null;
   settings: Record<string, unknown>; serverKeys: { id: string; createdAt: string }[];
+  use?: Record<string, { used: number; max: number }>;
 }
 export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
@@ -51,6 +52,7 @@ export interface Asset {
 }
 export interface Season {
   season: number; status: string; opensAt: string; closesAt: string | null; entries: number; prizesFunded: boolean | null;
+  prizesPromisedBy?: string;
 }
 export interface Board {
   gameId: number; board: string; name: string; order: string; operator: string; decimals: number; subscore: object | null;
@@ -81,6 +83,8 @@ export interface Standing {
 }
 export interface Audit {
   balanced: boolean; checkedAt: string;
+  sumsAgree?: boolean; // both are absent in the reply of an older node
+  stopped?: { gameId?: number; cause: string; reason: string; at: string }[];
   tokens: ({ tokenId: string } & Record<`${AuditPart}Amount`, string>)[];
 }
 export type AuditPart = "minted" | "wallets" | "escrow" | "prizes" | "house" | "delta";
@@ -93,7 +97,8 @@ export interface Act {
   requestId: string; outcome: "done" | "unknown";
 }
 export interface Node {
-  id: string; host: string; version: string; startedAt: string; at: string; draining: boolean; sockets: number;
+  id: string; host: string; version: string; commit: string; startedAt: string; at: string; draining: boolean; sockets: number;
+  oldestLayout: number; newestLayout: number; layout: number; // of the store: that the node reads, and writes; 0 of v0.9.0
   durability: string; durabilityMode: string; // what holds now, and what should
   topics: number; players: number; goroutines: number; memoryBytes: number; lagMicros: number; requests: number; failures: number;
   deliveries: number;

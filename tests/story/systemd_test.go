@@ -1,0 +1,47 @@
+//go:build linux
+
+package story
+
+import (
+	"net"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/nodetest"
+)
+
+// A node that systemd starts says when it serves, reads its settings again and stops, as a service
+// of the type notify must.
+func TestANodeNotifiesSystemd(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	wantNotice := func(want string) {
+		t.Helper()
+		message := make([]byte, 1<<10)
+		_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
+		n, err := socket.Read(message)
+		if err != nil || !regexp.MustCompile("^"+want+"$").Match(message[:n]) {
+			t.Errorf("the node says %q, %v; want %q", message[:n], err, want)
+		}
+	}
+	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	node := nodetest.Start(t, store.URL(), "NOTIFY_SOCKET="+name)
+	wantNotice("READY=1")
+	if err := syscall.Kill(node.Pid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	wantNotice(`RELOADING=1\nMONOTONIC_USEC=\d+\n`)
+	wantNotice("READY=1")
+	if status := node.Terminate(); status != 0 {
+		t.Errorf("the terminated node exits with %d", status)
+	}
+	wantNotice("STOPPING=1")
+}
