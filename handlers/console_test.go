@@ -268,7 +268,7 @@ func TestAConsoleSessionEndsWithItsKey(t *testing.T) {
 		for _, key := range keys {
 			o.AdminKeys = append(o.AdminKeys, []byte(key))
 		}
-		return auth.New(f.db, f.deps.Users, f.deps.Games, f.wallets, o)
+		return auth.New(f.db, f.deps.Users, f.deps.Games, signupGrants{f.wallets}, o)
 	}
 	operator := principal.Caller{Role: principal.Operator, KeyID: 2}
 	link, err := withKeys("first", "second").IssueConsoleLink(t.Context(), operator, auth.ConsoleLinkTTL)

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
@@ -133,12 +134,12 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		return cmp.Or(f.memory.AdmitNew(gameID), gameService.CountPlayer(ctx, gameID))
 	})
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
-	authService := auth.New(db, userService, gameService, f.wallets,
+	authService := auth.New(db, userService, gameService, signupGrants{f.wallets},
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	prizeService := prizes.New(db, f.wallets)
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets,
-		Assets: assets.New(db, f.wallets, assets.Options{Games: gameService}),
+		Assets: assets.New(db, f.wallets, assets.Options{Quotas: gameService}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
 			rooms.Options{
 				AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash,
@@ -588,4 +589,15 @@ func (f *fixture) befriend(a, b player) {
 	f.t.Helper()
 	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
 	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
+}
+
+// signupGrants lets sign-ins credit the grant of a game.
+type signupGrants struct{ wallets *wallet.Service }
+
+func (g signupGrants) GiveSignupGrant(ctx context.Context, game games.Game, userID int64) error {
+	return g.wallets.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
+		UserID: userID, GameID: game.ID,
+		TokenCode: game.SignupGrant.TokenCode, Units: wallet.Units(game.SignupGrant.Units),
+		LimitPerDay: wallet.AmountInput(game.Settings.GrantLimitPerDay),
+	})
 }

@@ -80,11 +80,11 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	d.usage = usage.New(db, d.games, d.memory, slog.Default())
 	d.users.RestrictNew(d.admitPlayer)
 	d.assets = assets.New(db, d.wallet, assets.Options{
-		ReceiptTTL: s.IdempotencyTTL, Games: d.games, AdmitNew: d.usage.AdmitNew,
+		ReceiptTTL: s.IdempotencyTTL, Quotas: d.games, AdmitNew: d.usage.AdmitNew,
 	})
 	var keyedHash func(ctx context.Context, label, text string) ([]byte, error)
 	if len(s.SigningKeys) > 0 {
-		d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
+		d.auth = auth.New(db, d.users, d.games, signupGrants{d.wallet}, auth.Options{
 			SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 			AccessTTL: s.AccessTTL,
 		})

@@ -8,21 +8,30 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
 )
+
+// Wallet knows the money of a player. *wallet.Service implements it.
+type Wallet interface {
+	// CheckNothingHeld returns money_held while a stake of the player is held in the game.
+	CheckNothingHeld(ctx context.Context, gameID, userID int64) error
+}
+
+// Leaderboards know the entries of a player. *leaderboards.Service implements it.
+type Leaderboards interface {
+	DeletePlayer(ctx context.Context, caller principal.Caller) error
+}
 
 // Deps are the domains that know something of a player. All are required.
 type Deps struct {
 	Users    *users.Service
-	Wallet   *wallet.Service
+	Wallet   Wallet
 	Progress *progress.Service
 	Auth     *auth.Service
-	Boards   *leaderboards.Service
+	Boards   Leaderboards
 }
 
 // Service deletes accounts. It is safe for concurrent use.
@@ -75,15 +84,8 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
 	if caller.Role != principal.Player {
 		return apierror.Forbidden
 	}
-	balances, err := s.deps.Wallet.ReadBalances(ctx, caller.GameID, caller.UserID)
-	if err != nil {
+	if err := s.deps.Wallet.CheckNothingHeld(ctx, caller.GameID, caller.UserID); err != nil {
 		return err
-	}
-	for _, b := range balances.Balances {
-		if b.HeldUnits > 0 {
-			return apierror.MoneyHeld.WithReason("%s %s are held", b.HeldUnits.Decimal(b.Decimals), b.Code).
-				WithMember("tokenId", b.Code)
-		}
 	}
 	if err := s.deps.Progress.DeleteAll(ctx, caller); err != nil {
 		return err

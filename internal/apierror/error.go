@@ -91,6 +91,13 @@ func (e *Error) WithField(field, code, message string) *Error {
 	return &c
 }
 
+// ReachedQuota returns limit_reached with the members limit and max, for a game that has as much of
+// one kind as its quota allows.
+func ReachedQuota(name string, most int64) *Error {
+	return LimitReached.WithReason("the game has as much as it may: %s %d", name, most).
+		WithMember("limit", name).WithMember("max", most)
+}
+
 // InField returns an Error about the value of a field with the name of the field. nil and other
 // errors are returned as they are.
 func InField(field string, err error) error {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/cache"
-	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -21,7 +21,7 @@ import (
 type Service struct {
 	store      store
 	wallets    *wallet.Service
-	games      Games
+	quotas     Quotas
 	admitNew   func(gameID int64) error
 	tokenCodes *cache.Cache[assetKey, string] // what an asset costs, which never changes
 }
@@ -32,14 +32,15 @@ type assetKey struct{ gameID, assetID int64 }
 // maxCachedAssets bounds the memory of the cache to about a megabyte.
 const maxCachedAssets = 10_000
 
-// Games finds games. *games.Service implements it.
-type Games interface {
-	Find(ctx context.Context, id int64) (games.Game, error)
+// Quotas knows the quotas of games. *games.Service implements it.
+type Quotas interface {
+	// AssetQuota returns the most assets of a game.
+	AssetQuota(ctx context.Context, gameID int64) (int64, error)
 }
 
 // Options are the settings of the catalogue.
 type Options struct {
-	Games    Games                    // says how many assets a game may have; nil: as many as one without settings
+	Quotas   Quotas                   // nil bounds no game
 	AdmitNew func(gameID int64) error // is called before each new asset, which fails with its error; nil admits all
 
 	ReceiptTTL time.Duration // how long the first result of a purchase with a key is kept; 0 means 24 h
@@ -51,7 +52,7 @@ func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 		o.AdmitNew = func(int64) error { return nil }
 	}
 	return &Service{
-		games: o.Games, admitNew: o.AdmitNew,
+		quotas: o.Quotas, admitNew: o.AdmitNew,
 		store:      store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
 		wallets:    wallets,
 		tokenCodes: cache.New[assetKey, string]("asset_tokens", maxCachedAssets, 0),
@@ -100,27 +101,29 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err := s.admitNew(gameID); err != nil {
 		return Asset{}, err
 	}
-	quotas, err := s.quotas(ctx, gameID)
+	most, err := s.assetQuota(ctx, gameID)
 	if err != nil {
 		return Asset{}, err
 	}
 	a, err := s.store.create(ctx, Asset{
 		GameID: gameID, Name: in.Name, TokenCode: t.Code, Price: t.AmountOf(price), PriceUnits: price,
 		Stock: in.Stock, PerUserLimit: in.PerUserLimit, Metadata: compact(in.Metadata),
-	}, quotas.Assets)
+	}, most)
 	if errors.Is(err, apierror.LimitReached) {
-		err = quotas.Reached(games.QuotaAssets)
+		err = apierror.ReachedQuota(quotaName, most)
 	}
 	return a, err
 }
 
-// quotas returns how much a game may have.
-func (s *Service) quotas(ctx context.Context, gameID int64) (games.Quotas, error) {
-	if s.games == nil {
-		return games.DefaultSettings().Quotas, nil
+// quotaName is the quota of assets in the settings of a game.
+const quotaName = "assets"
+
+// assetQuota returns the most assets of a game.
+func (s *Service) assetQuota(ctx context.Context, gameID int64) (int64, error) {
+	if s.quotas == nil {
+		return math.MaxInt64, nil
 	}
-	game, err := s.games.Find(ctx, gameID)
-	return game.Settings.Quotas, err
+	return s.quotas.AssetQuota(ctx, gameID)
 }
 
 // Patch changes an asset of a game and returns the asset after it. The caller must be an operator

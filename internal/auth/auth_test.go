@@ -21,7 +21,6 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -34,11 +33,11 @@ var signingKey = []byte("signing-key-of-at-least-thirty-two-bytes")
 type grants struct {
 	mu    sync.Mutex
 	err   error
-	given map[int64]wallet.Units
+	given map[int64]int64
 	calls int
 }
 
-func (g *grants) Grant(_ context.Context, _ principal.Caller, in wallet.GrantInput) error {
+func (g *grants) GiveSignupGrant(_ context.Context, game games.Game, userID int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls++
@@ -46,9 +45,9 @@ func (g *grants) Grant(_ context.Context, _ principal.Caller, in wallet.GrantInp
 		return g.err
 	}
 	if g.given == nil {
-		g.given = map[int64]wallet.Units{}
+		g.given = map[int64]int64{}
 	}
-	g.given[in.UserID] = in.Units // once per player, as the wallet does it
+	g.given[userID] = game.SignupGrant.Units // once per player, as the wallet does it
 	return nil
 }
 

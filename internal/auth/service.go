@@ -21,14 +21,14 @@ import (
 	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // SignupGrants gives new players the signup grant of their game.
 type SignupGrants interface {
-	// Grant credits minor units of a token, once for each player and game however often it is
-	// called.
-	Grant(ctx context.Context, caller principal.Caller, in wallet.GrantInput) error
+	// GiveSignupGrant credits the signup grant of a game, which has one, once for each player however
+	// often it is called. It returns limit_reached and others that will not pass, where the player
+	// stays without it for now.
+	GiveSignupGrant(ctx context.Context, game games.Game, userID int64) error
 }
 
 // Options are the secrets and times of the service. A zero time has the default.
@@ -326,10 +326,7 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		if grant.For != games.GrantForAny && !users.IsVouchedFor(user.Kind) {
 			return user, nil // it waits until the player is linked
 		}
-		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
-			UserID: user.ID, GameID: game.ID, TokenCode: grant.TokenCode, Units: wallet.Units(grant.Units),
-			LimitPerDay: wallet.AmountInput(game.Settings.GrantLimitPerDay),
-		})
+		err := s.grants.GiveSignupGrant(ctx, game, user.ID)
 		if e, ok := apierror.As(err); ok && !e.Retryable {
 			return user, nil
 		}

@@ -134,7 +134,5 @@ func (q Quotas) Of(name QuotaName) int64 {
 // Reached returns limit_reached with the members limit and max, for a game that has as much of one
 // kind as it may.
 func (q Quotas) Reached(name QuotaName) error {
-	most := q.Of(name)
-	return apierror.LimitReached.WithReason("the game has as much as it may: %s %d", name, most).
-		WithMember("limit", string(name)).WithMember("max", most)
+	return apierror.ReachedQuota(string(name), q.Of(name))
 }

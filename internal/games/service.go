@@ -211,6 +211,13 @@ func (s *Service) CountPlayer(ctx context.Context, id int64) error {
 	return err
 }
 
+// AssetQuota returns the most assets of a game. It has no Caller, as Find. It returns
+// game_not_found.
+func (s *Service) AssetQuota(ctx context.Context, id int64) (int64, error) {
+	game, err := s.Find(ctx, id)
+	return game.Settings.Quotas.Assets, err
+}
+
 // GetWithUse is Get, with how much the game has of what its quotas bound.
 func (s *Service) GetWithUse(ctx context.Context, caller principal.Caller, id int64) (Game, Use, error) {
 	g, err := s.Get(ctx, caller, id)

@@ -274,6 +274,22 @@ func (s *Service) ReadBalances(ctx context.Context, gameID, userID int64) (Balan
 	return all, nil
 }
 
+// CheckNothingHeld returns money_held while a stake of the player is in a room or a tournament that
+// has not ended, with the code of its token as tokenId.
+func (s *Service) CheckNothingHeld(ctx context.Context, gameID, userID int64) error {
+	balances, err := s.ReadBalances(ctx, gameID, userID)
+	if err != nil {
+		return err
+	}
+	for _, b := range balances.Balances {
+		if b.HeldUnits > 0 {
+			return apierror.MoneyHeld.WithReason("%s %s are held", b.HeldUnits.Decimal(b.Decimals), b.Code).
+				WithMember("tokenId", b.Code)
+		}
+	}
+	return nil
+}
+
 // ReadBalance returns the player's balance of one token in a game, zero when the player never had
 // any. It returns token_not_found.
 func (s *Service) ReadBalance(ctx context.Context, gameID, userID int64, code string) (Balance, error) {

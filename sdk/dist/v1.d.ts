@@ -1822,7 +1822,7 @@ interface components {
              * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
              * the operator may change it
              */
-            grantLimitPerDay?: (number | string) | null;
+            grantLimitPerDay?: (number | null) | string;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -1903,7 +1903,7 @@ interface components {
              * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
              * the operator may change it
              */
-            grantLimitPerDay?: (number | string) | null;
+            grantLimitPerDay?: (number | null) | string;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;

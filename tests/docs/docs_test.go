@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -330,24 +331,30 @@ func (r *reader) startServer(ctx context.Context, b block) {
 	r.t.Helper()
 	c := r.command(ctx, b.text, "IS_SERVER=1")
 	pipe, writer := io.Pipe()
-	var printed bytes.Buffer
+	var printed, later bytes.Buffer
 	c.Stdout, c.Stderr = writer, writer
 	if err := c.Start(); err != nil {
 		r.t.Fatalf("%s: %v", b, err)
 	}
-	ended := make(chan struct{})
+	ended, isRead := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = c.Wait()
 		_ = writer.Close()
 	}()
+	read := sync.OnceFunc(func() {
+		go func() {
+			defer close(isRead)
+			_, _ = io.Copy(&later, pipe)
+		}()
+	})
 	r.t.Cleanup(func() {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
-		go func() { _, _ = io.Copy(io.Discard, pipe) }()
-		select {
-		case <-ended:
-		case <-ctx.Done(): // it has been killed
-			<-ended
+		read()
+		<-ended // at the latest when ctx is done, which kills it
+		<-isRead
+		if r.t.Failed() {
+			r.t.Logf("%s: %s", b, later.String())
 		}
 	})
 	lines := bufio.NewScanner(pipe)
@@ -358,7 +365,7 @@ func (r *reader) startServer(ctx context.Context, b block) {
 			r.pasted += lines.Text() + "\n"
 		}
 		if strings.Contains(lines.Text(), b.until) {
-			go func() { _, _ = io.Copy(io.Discard, pipe) }()
+			read()
 			return
 		}
 	}

@@ -1634,7 +1634,7 @@ export interface components {
              * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
              * the operator may change it
              */
-            grantLimitPerDay?: (number | string) | null;
+            grantLimitPerDay?: (number | null) | string;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -1715,7 +1715,7 @@ export interface components {
              * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
              * the operator may change it
              */
-            grantLimitPerDay?: (number | string) | null;
+            grantLimitPerDay?: (number | null) | string;
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/leaderboards"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
 )
 
@@ -31,4 +34,16 @@ func feedBoards(boards *leaderboards.Service) rooms.Consumer {
 		}
 		return err
 	}
+}
+
+// signupGrants lets sign-ins credit the grant of a game; they know no wallets.
+type signupGrants struct{ wallets *wallet.Service }
+
+// GiveSignupGrant implements auth.SignupGrants.
+func (g signupGrants) GiveSignupGrant(ctx context.Context, game games.Game, userID int64) error {
+	return g.wallets.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
+		UserID: userID, GameID: game.ID,
+		TokenCode: game.SignupGrant.TokenCode, Units: wallet.Units(game.SignupGrant.Units),
+		LimitPerDay: wallet.AmountInput(game.Settings.GrantLimitPerDay),
+	})
 }
