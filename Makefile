@@ -21,10 +21,10 @@ PARALLEL ?= 3
 
 # The packages whose tests take longest start first: some compute, others wait, so that both cores
 # have work until the end.
-SLOWEST := ./tests/chaos ./rooms ./handlers ./tests/story ./tests/balancertest ./cmd/parlor ./internal/redisdb
+SLOWEST := ./tests/chaos ./rooms ./handlers ./tests/story ./tests/balancertest ./cmd/parlor ./internal/store/redisdb
 
 # These have one goroutine. The race detector would only make them three times as slow.
-SEQUENTIAL := ./scripts ./internal/migrate ./tests/archtest ./tests/mutants
+SEQUENTIAL := ./scripts ./internal/ops/migrate ./tests/archtest ./tests/mutants
 
 # Puts the temporary files of tests, which are those of their stores, into memory where there is
 # room and programs may run: an fsync takes no time there.
@@ -126,12 +126,12 @@ generate: ## Write the generated files
 bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle connections
 	go run ./tests/bench
 	go run ./tests/cost -time
-	go test ./internal/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
-	go test ./rooms ./internal/prizes ./internal/tournaments -p 1 -run '^$$' -bench 'Finish|HundredPayouts|RoundOf1000' -benchtime 1x
+	go test ./competition/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
+	go test ./rooms ./internal/money/prizes ./competition/tournaments -p 1 -run '^$$' -bench 'Finish|HundredPayouts|RoundOf1000' -benchtime 1x
 
 .PHONY: bench-long
 bench-long: servers ## Remove a season of ten million entries; takes minutes and 3 GB of memory
-	go test ./internal/leaderboards -run '^$$' -bench Removal -benchtime 1x -entries 10000000 -timeout 60m
+	go test ./competition/leaderboards -run '^$$' -bench Removal -benchtime 1x -entries 10000000 -timeout 60m
 
 .PHONY: hostile
 hostile: servers ## Let one guest, then one game, do its worst for a minute while others play for money

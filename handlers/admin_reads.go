@@ -1,9 +1,9 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // This file has what staff reads about players, rooms, ledgers and nodes, for the console and for

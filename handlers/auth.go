@@ -3,8 +3,8 @@ package handlers
 import (
 	"net/http"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // sessionView is the body of the response to every sign-in.

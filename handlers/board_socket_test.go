@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // score submits a score for a player by the server, on the leaderboard "top".

@@ -1,7 +1,7 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/cache"
+	"github.com/parlor-games/parlor/internal/base/cache"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

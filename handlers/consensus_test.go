@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/redis/go-redis/v9"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/trail"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/web"
 )
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // browser is a browser at the console of a listener.

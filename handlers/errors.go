@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 //go:generate go test . -run ^TestGeneratedFilesAreFresh$ -update

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // ClientAddress returns the address of the client.

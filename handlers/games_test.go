@@ -3,9 +3,9 @@ package handlers_test
 import (
 	"context"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/progress"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/progress"
 )
 
 // gameValidator is the games.Validator of a node, see cmd/parlor.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // socketOnly are the errors that only messages on a WebSocket get; asyncapi.yaml describes them.
@@ -216,7 +216,7 @@ func withErrorResponses(openAPI []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-const errorReferenceHead = "<!-- generated from internal/apierror by `make generate`; do not edit -->\n" +
+const errorReferenceHead = "<!-- generated from internal/base/apierror by `make generate`; do not edit -->\n" +
 	"# Errors\n\n" +
 	"An error response is `application/problem+json` (RFC 9457). The client decides by `code`; `title` and `detail`\n" +
 	"are for people and may change. A code is never renamed and never gets another meaning. There will be more codes:\n" +

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // givenTag marks fields whose zero value stands for an absent member: `given:"nonzero"`. A member

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // The test calls every operation once in a plausible order and compares the responses with golden

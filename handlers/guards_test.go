@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/cache"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/base/cache"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {

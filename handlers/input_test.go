@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // storeDigest returns a digest of everything in the store. Hashes and sets are sorted: while Redis

@@ -3,8 +3,8 @@ package handlers
 import (
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // limitsInput sets a player's own limits. Absent members stay as they are, null removes a limit.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // accountView is a player as the player and operators see it.

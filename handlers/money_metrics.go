@@ -3,7 +3,7 @@ package handlers
 import (
 	"strconv"
 
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/readiness"
-	"github.com/parlor-games/parlor/internal/stops"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/ops/readiness"
 )
 
 var (

@@ -3,7 +3,7 @@ package handlers
 import (
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/web"
 )
 

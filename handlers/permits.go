@@ -3,8 +3,8 @@ package handlers
 import (
 	"context"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/storecost"
+	"github.com/parlor-games/parlor/internal/base/storecost"
+	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 func (f *fixture) gamePath() string { return fmt.Sprintf("/api/v1/admin/games/%d", f.game) }

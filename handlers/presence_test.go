@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/presence"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/players/presence"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // problemTypePrefix and an error code make the type of a problem: the address of the page about the

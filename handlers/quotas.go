@@ -3,9 +3,9 @@ package handlers
 import (
 	"errors"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/auth"
 )
 
 // hasKeyQuota reports whether a key too many of an operation is refused. It is not where a key is

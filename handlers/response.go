@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // response is what a handler returns: a status and a value that is encoded as JSON.

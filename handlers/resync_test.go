@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // remember returns a function that puts keys back to what they are now, as a store does that lost

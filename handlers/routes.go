@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/auth"
 )
 
 // route is one operation of openapi.yaml.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/scripts"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // Every frame gets one reply: ok, or an error that is not "internal". The reply to a frame with an

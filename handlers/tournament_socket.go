@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/realtime"
 )
 

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/tournaments"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/competition/tournaments"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/players/auth"
 )
 
 // tournamentAddress is a tournament in the path, and the query for further parameters.

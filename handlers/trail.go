@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/assets"
-	"github.com/parlor-games/parlor/internal/leaderboards"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/progress"
-	"github.com/parlor-games/parlor/internal/trail"
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/competition/leaderboards"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/rooms"
 )
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/trail"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // staffWriteCases has for every operation by which staff changes something a request, and what its

@@ -1,7 +1,7 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 func (s *Server) listBalances(r *request) (response, error) {

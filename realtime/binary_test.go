@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 func TestAnOpIsANumberOnlyInOneForm(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/olahol/melody"
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"golang.org/x/time/rate"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // Each of these tests guards against a trap of writing past gorilla/websocket. Their comments

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // The bounds of one frame. What does not fit waits for the next frame.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // On one processor, events would wait for a look at thousands of topics and clients at once. A

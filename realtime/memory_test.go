@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // newDirectPairs returns so many clients that follow one topic from its start.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 // position identifies one event of a topic: its number and the nonce of the call that wrote it. The

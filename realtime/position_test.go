@@ -3,7 +3,7 @@ package realtime
 import (
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"pgregory.net/rapid"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // A state topic has neither a list nor numbers. Whoever knows the state publishes it on this node,

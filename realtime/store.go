@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/store/events"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 

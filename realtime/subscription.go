@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // SubscribeMode is how a subscription begins.

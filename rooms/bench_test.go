@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 )
 

@@ -3,10 +3,10 @@ package rooms
 import (
 	"context"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 // MayUnseat reports whether an event of this type may take a seat from a player, so that the player

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // MarshalJSON returns {"items":[…],"nextCursor":"…"|null}.

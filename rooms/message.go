@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 // The limits of a message.

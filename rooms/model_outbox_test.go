@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"

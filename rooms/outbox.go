@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // What rooms feed: what the value feeds of their settings begins with.

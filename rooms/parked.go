@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
 )
 
 // ParkedRoom is an ended room that its consumer refused for good. It waits for staff.

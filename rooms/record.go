@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/events"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // The prefixes of the fields that a room has for each seat, each ban and each report; the user id

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 const testRoomID = "01a201f5-243a-8000-81ab-bbfb36f90f05"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // Report is what one player of a room with consensus saw: how the game ended, by that player. It

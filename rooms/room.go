@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // Status is the state of a room; the package comment draws the state machine.

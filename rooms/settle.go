@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // rankPlacements returns placements sorted by place, tied players in seating order, with the places

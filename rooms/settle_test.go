@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"pgregory.net/rapid"
 )
 

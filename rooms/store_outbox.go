@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/leader"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/leader"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 )
 

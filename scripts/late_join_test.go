@@ -3,8 +3,8 @@ package scripts_test
 import (
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 )
 

@@ -3,7 +3,7 @@ package scripts_test
 import (
 	"fmt"
 
-	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/scripts"
 )
 

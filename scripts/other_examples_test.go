@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/scripts"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // transition is a change of what has states: from is "" for what is made, to is "removed" for what
@@ -28,7 +28,7 @@ type machine struct {
 
 var machines = []machine{
 	{"../rooms/doc.go", "room_", roomStates},
-	{"../internal/tournaments/doc.go", "tour_", tourStates},
+	{"../competition/tournaments/doc.go", "tour_", tourStates},
 }
 
 var drawnArrow = regexp.MustCompile(`(?m)^//\t(\w*) *──▶ (\w+) +([a-z_ ]*[a-z])(?: \(.*\))?$`)

@@ -7,10 +7,10 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/spf13/cobra"
 )
 

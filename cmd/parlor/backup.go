@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/backup"
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/backup"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/spf13/cobra"
 )
 

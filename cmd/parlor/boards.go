@@ -6,8 +6,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/leaderboards"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/competition/leaderboards"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/spf13/cobra"
 )
 

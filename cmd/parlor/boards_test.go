@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 func TestBoardsShowTheirTopAndWhatDoesNotFit(t *testing.T) {

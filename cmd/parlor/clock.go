@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/parlor-games/parlor/internal/storeclock"
+	"github.com/parlor-games/parlor/internal/store/storeclock"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

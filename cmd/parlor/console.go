@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/spf13/cobra"
 )
 

@@ -12,11 +12,11 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/parlor-games/parlor/cmd/parlor/referee"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/referee"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/spf13/cobra"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
-	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/store/events"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // eventFeed prints a line for a person for each event of rooms and purchases.

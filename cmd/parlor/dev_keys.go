@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/secret"
+	"github.com/parlor-games/parlor/internal/players/games"
 )
 
 // devKeyFolder returns where dev remembers the server keys that it has made in a store, "" where

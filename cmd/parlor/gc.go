@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 )
 
 const (

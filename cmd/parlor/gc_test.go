@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 func TestTheGCPercentageFollowsTheLiveHeap(t *testing.T) {

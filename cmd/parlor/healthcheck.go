@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/spf13/cobra"
 )
 

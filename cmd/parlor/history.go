@@ -4,11 +4,11 @@ import (
 	"context"
 	"os"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/cache"
-	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/readiness"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/cache"
+	"github.com/parlor-games/parlor/internal/ops/readiness"
+	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/backup"
-	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/backup"
+	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/spf13/cobra"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )

@@ -14,8 +14,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/spf13/cobra"
 )
 

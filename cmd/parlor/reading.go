@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 
 	"github.com/google/uuid"
-	"github.com/parlor-games/parlor/internal/nodes"
+	"github.com/parlor-games/parlor/internal/ops/nodes"
 )
 
 // newNodes returns the service by which the node reports on itself.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // runReloads reads the settings again for each signal, until ctx ends.

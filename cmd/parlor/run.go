@@ -11,7 +11,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"golang.org/x/sync/errgroup"
 )
 

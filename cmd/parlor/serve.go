@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/spf13/cobra"
 )
 

@@ -8,11 +8,11 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/stops"
-	"github.com/parlor-games/parlor/internal/trail"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/spf13/cobra"
 )
 

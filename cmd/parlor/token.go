@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/history"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/spf13/cobra"
 )
 

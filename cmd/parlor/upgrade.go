@@ -5,8 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/trail"
-	"github.com/parlor-games/parlor/internal/upgrade"
+	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/upgrade"
 	"github.com/spf13/cobra"
 )
 

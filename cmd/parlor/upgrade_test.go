@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/logs"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/base/logs"
+	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 )

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/leaderboards"
-	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/competition/leaderboards"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/rooms"
 )
 

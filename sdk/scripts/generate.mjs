@@ -23,7 +23,7 @@ export function readDefinitions(source, name) {
 }
 
 function generateCodes() {
-  const source = "internal/apierror/codes.go";
+  const source = "internal/base/apierror/codes.go";
   const codes = readDefinitions(read(source), source);
   const taken = codes.find(([code]) => clientCodes.some((own) => own.code === code));
   if (taken) throw new Error(`${source} defines ${taken[0]}, which is a code of the SDK`);
@@ -57,7 +57,7 @@ function dataSchema(message) {
 function mergeSchemas() {
   const openapi = parse(read("handlers/openapi.yaml"));
   const asyncapi = parse(read("handlers/asyncapi.yaml"));
-  const types = readDefinitions(read("internal/events/events.go"), "internal/events/events.go").map(([type]) => type);
+  const types = readDefinitions(read("internal/store/events/events.go"), "internal/store/events/events.go").map(([type]) => type);
   const schemas = { ...openapi.components.schemas };
   for (const [name, value] of Object.entries(asyncapi.components.schemas)) schemas[name] ??= value.schema;
   for (const type of types) {
@@ -104,7 +104,7 @@ async function generateSchemas() {
   const dataOf = (type) => `components["schemas"]["${pascal(type)}Data"]`;
   return {
     "schema.ts": `${header("handlers/openapi.yaml and handlers/asyncapi.yaml")}\n${wrap(components.trim())}\n`,
-    "events.ts": `${header("internal/events/events.go and handlers/asyncapi.yaml")}
+    "events.ts": `${header("internal/store/events/events.go and handlers/asyncapi.yaml")}
 import type { components } from "./schema.js";
 
 /** The types of events on the wire. */

@@ -31,21 +31,21 @@ var timeCompared = regexp.MustCompile(
 // readsClock lists the files that read the store's clock to say when something is, not that it is
 // over.
 var readsClock = map[string]string{
-	"internal/games/store.go":         "the day whose new players are counted",
-	"internal/leaderboards/store.go":  "calls of players and staff; nowToEnd is for the leader",
-	"internal/stops/store.go":         "when a stop began",
-	"internal/tournaments/score.go":   "when an attempt began, for the player",
-	"internal/tournaments/service.go": "dates of a new tournament must be to come",
-	"internal/wallet/limits.go":       "from when on a limit counts",
-	"internal/wallet/store_limits.go": "which limits count, for the player who asks",
-	"internal/redisdb/clock.go":       "ReadClockToEnd compares it",
+	"internal/players/games/store.go":       "the day whose new players are counted",
+	"competition/leaderboards/store.go":     "calls of players and staff; nowToEnd is for the leader",
+	"internal/money/stops/store.go":         "when a stop began",
+	"competition/tournaments/score.go":      "when an attempt began, for the player",
+	"competition/tournaments/service.go":    "dates of a new tournament must be to come",
+	"internal/money/wallet/limits.go":       "from when on a limit counts",
+	"internal/money/wallet/store_limits.go": "which limits count, for the player who asks",
+	"internal/store/redisdb/clock.go":       "ReadClockToEnd compares it",
 }
 
 // endsNothing lists the work of leaders that goes on while the clocks differ.
 var endsNothing = map[string]string{
-	"rooms/store.go:outboxWork":              "brings the results of ended rooms where they belong, whatever the time is",
-	"internal/wallet/service.go:\"totals\"":  "adds up entries by their numbers",
-	"internal/wallet/service.go:\"archive\"": "moves entries by their numbers; which stay is a count",
+	"rooms/store.go:outboxWork":                    "brings results of rooms to their consumers, whatever the time is",
+	"internal/money/wallet/service.go:\"totals\"":  "adds up entries by their numbers",
+	"internal/money/wallet/service.go:\"archive\"": "moves entries by their numbers; which stay is a count",
 }
 
 // backgroundWork lists what each node runs beside its requests: whether it ends something for
@@ -111,7 +111,7 @@ var clockRules = []rule{
 				if s.isTest() {
 					continue
 				}
-				if strings.Contains(s.text, "Client.Time(") && s.path != "internal/redisdb/clock.go" {
+				if strings.Contains(s.text, "Client.Time(") && s.path != "internal/store/redisdb/clock.go" {
 					violations = append(violations, s.path+": reads the store's clock past package redisdb")
 				}
 				if uses := strings.Contains(s.text, ".ReadClock("); uses != (readsClock[s.path] != "") {
@@ -123,7 +123,7 @@ var clockRules = []rule{
 		map[string]map[string]string{
 			"a command":    {"rooms/store.go": `package rooms; func now() { db.Client.Time(ctx) }`},
 			"not listed":   {"rooms/store.go": `package rooms; func now() { db.ReadClock(ctx) }`},
-			"not used":     {"internal/stops/store.go": `package stops`},
+			"not used":     {"internal/money/stops/store.go": `package stops`},
 			"another name": {"rooms/a.go": `package rooms; func now() { st.db.ReadClock(ctx) }`},
 		},
 	},

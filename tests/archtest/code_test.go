@@ -189,7 +189,7 @@ var codeRules = []rule{
 		check: func(p *project) (violations []string) {
 			for _, s := range p.code {
 				switch {
-				case !s.isTest() && !strings.HasPrefix(s.path, "internal/redisdb/redistest/"):
+				case !s.isTest() && !strings.HasPrefix(s.path, "internal/store/redisdb/redistest/"):
 				case strings.HasPrefix(s.path, "tests/bench/"): // a benchmark runs for a time
 				case slices.Contains(s.imports(), "testing/synctest"): // a fake clock: sleeping takes no time
 				default:

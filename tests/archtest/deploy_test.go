@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 	"go.yaml.in/yaml/v3"
 )
 

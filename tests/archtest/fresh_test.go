@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/ops/config"
 )
 
 var update = flag.Bool("update", false, "write the drawing of the imports")
@@ -37,7 +37,7 @@ func TestDrawingOfImportsIsFresh(t *testing.T) {
 	if !found || !closed {
 		t.Fatalf("%s has no place for the drawing, between %q and %q", drawingFile, drawingStart, drawingEnd)
 	}
-	want := "\n" + drawImports() + "\n"
+	want := "\n" + drawImports(readProject(t)) + "\n"
 	if have == want {
 		return
 	}

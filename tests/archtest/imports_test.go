@@ -3,6 +3,7 @@ package archtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,169 +12,115 @@ import (
 
 //go:generate go test . -run TestDrawingOfImportsIsFresh -update
 
-// importRow is one row of the import table.
-type importRow struct {
-	pkg       string   // the folder, without internal/; it stands for the folders below it as well
-	mayImport []string // other packages of the project
+// folderRow is one folder of the house with the arrows that leave it.
+type folderRow struct {
+	folder    string
+	mayImport []string // folders below it, or single packages of them
 	reason    string   // why these and no others
 }
 
-// importTable lists which packages of the project each package may import, from the bottom up. Test
-// files, cmd and tests may import everything.
-var importTable = []importRow{
-	{"principal", nil, "every layer names the caller, so the caller knows none of them"},
-	{"apierror", nil, "every layer returns these errors, so they know no layer"},
-	{"keys", nil, "the schema of the store is read by itself; a key depends on nothing but its arguments"},
+// folderTable lists what the folders may import of each other, from the bottom up. Test files, cmd
+// and tests may import everything. A permission that nothing uses is a violation.
+var folderTable = []folderRow{
 	{"scripts", nil, "a script and its Go name; who runs it decides about keys and arguments"},
-	{"config", nil, "settings are values; cmd hands them on, so no package reads a setting by itself"},
-	{"secret", nil, "random texts and digests have no state"},
-	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
-	{"cache", nil, "a bounded map knows neither its keys nor its values"},
-	{"logs", []string{"apierror"}, "a line is about an error or a time, whatever wrote it"},
 	{"sdk", nil, "built files"},
 	{"web", []string{"sdk"}, "built files with their headers; what a page shows comes from the API, as for every client"},
-
-	{"referee", []string{"wire"}, "a game's own server knows the API and nothing behind it"},
-
-	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
-
-	{"storecost", nil, "counts what the store does for a request; handlers charge for it, and know no store"},
-	{"storeclock", nil, "compares clocks that others read, so that tests can move them"},
+	{"internal/base", nil, "errors, callers, texts and JSON are the same in every layer, so they know none"},
 	{
-		"redisdb",
-		[]string{"apierror", "keys", "scripts", "storeclock", "storecost"},
-		"opens the store and runs scripts; it knows no domain",
-	},
-	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
-	{
-		"leader",
-		[]string{"apierror", "keys", "redisdb", "scripts"},
-		"elects one node for the work of all games; the work is a domain's",
-	},
-	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
-	{
-		"sessions",
-		[]string{"keys", "redisdb", "scripts"},
-		"what has ended is known to every node, whatever a session is for",
-	},
-
-	{
-		"nodes",
-		[]string{"principal", "apierror", "keys", "wire", "redisdb"},
-		"what a node says of itself comes from cmd as numbers, so that it knows no domain",
+		"internal/store", []string{"scripts", "internal/base"},
+		"names keys and events, runs scripts, elects leaders; it knows no domain",
 	},
 	{
-		"upgrade",
-		[]string{"principal", "nodes", "redisdb"},
-		"compares what nodes report with the layout of the store, and knows nothing of what is stored",
+		"internal/players", []string{"scripts", "internal/store", "internal/base"},
+		"players and games exist without money and without rooms",
 	},
 	{
-		"presence",
-		[]string{"keys", "events", "scripts", "wire", "redisdb", "idempotency"},
-		"stores who follows which room by the keys of rooms; it knows no other domain and no socket",
+		"internal/money", []string{"scripts", "internal/store", "internal/base"},
+		"money knows its owner by id only, so that no rule of a game can change a balance",
 	},
 	{
-		"trail",
-		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
-		"a record names what was changed by text, so the trail knows no domain",
+		"internal/ops", []string{"scripts", "internal/money/ledger", "internal/store", "internal/base"},
+		"knows nodes, settings and the store of any release, and of money the form of a ledger entry",
 	},
 	{
-		"history",
-		[]string{"apierror", "keys", "redisdb", "scripts", "secret", "wire"},
-		"compares ledgers by the numbers of their entries, and knows nothing else of money",
-	},
-	{
-		"ledger",
-		[]string{"keys", "events"},
-		"an entry means the same in the store, in the archive and in a copy; it knows none of them",
-	},
-	{"archive", []string{"ledger"}, "keeps what left the store in files or S3, and knows nothing of Redis"},
-	{"backup", []string{"wire", "redisdb"}, "copies whatever is in a store, so it knows no key"},
-	{
-		"migrate",
-		[]string{"apierror", "keys", "events", "scripts", "wire", "redisdb", "ledger"},
-		"reads what an older release has written, whose rules no domain knows any more",
-	},
-	{
-		"stops",
-		[]string{"apierror", "keys", "redisdb"},
-		"which games are stopped is known without their money; who stops one says why",
-	},
-	{
-		"readiness",
-		[]string{"apierror", "logs", "redisdb", "storeclock"},
-		"watches the store for the whole node and knows no domain",
-	},
-
-	{"users", withIdempotency, "players exist without money and without rooms"},
-	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
-	{
-		"wallet",
-		append([]string{"leader", "ledger", "archive", "history", "stops"}, withIdempotency...),
-		"money knows who owns it by id only, so that no rule of a game can change a balance",
-	},
-
-	{
-		"usage",
-		[]string{"apierror", "cache", "games", "keys", "redisdb", "scripts"},
-		"knows whose a key is by its name, and of a game how much it may have",
-	},
-	{"assets", domains, "a purchase moves money"},
-	{"prizes", domains, "moves money to winners and knows none of those who promise prizes"},
-	{
-		"leaderboards",
-		append([]string{"leader", "prizes"}, domains...),
-		"a board orders players of its game; it knows no room, and rooms know it as a name only",
-	},
-	{
-		"rooms",
-		append([]string{"leader"}, domains...),
+		"rooms", []string{"scripts", "internal/players", "internal/money", "internal/store", "internal/base"},
 		"a room takes stakes, shows players and follows the settings of its game",
 	},
 	{
-		"tournaments",
-		append([]string{"leader", "rooms", "leaderboards", "prizes"}, domains...),
-		"a tournament has matches in rooms, scores on a board and a pot of prizes; none of them knows it",
+		"competition", []string{"scripts", "rooms", "internal/players", "internal/money", "internal/store", "internal/base"},
+		"stands on rooms, which know it as a name only",
 	},
 	{
-		"auth", append(slices.Clone(domains), "sessions"),
-		"signing in makes players, gives the grant of their game and checks its keys",
-	},
-	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
-	{
-		"accounts",
-		[]string{"principal", "apierror", "users", "wallet", "auth", "progress", "sessions", "leaderboards"},
-		"a player who goes leaves every domain, and no domain knows all others",
-	},
-
-	{
-		"realtime",
-		[]string{"principal", "apierror", "keys", "events", "secret", "wire", "cache", "redisdb", "text"},
+		"realtime", []string{"internal/store", "internal/base"},
 		"carries topics to sockets and knows no domain, so that a new domain changes nothing here",
 	},
 	{
 		"handlers",
 		[]string{
-			"principal", "apierror", "events", "secret", "wire", "cache", "text", "storecost", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "leaderboards", "tournaments", "auth", "progress", "accounts",
-			"realtime",
-			"readiness", "nodes",
-			"stops",
-			"trail", "web",
+			"rooms", "competition", "realtime", "web", "internal/players", "internal/money", "internal/ops/nodes",
+			"internal/ops/readiness", "internal/ops/trail", "internal/store/events", "internal/store/idempotency",
+			"internal/base",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},
 }
 
-var (
-	// foundation is what every domain may import.
-	foundation = []string{
-		"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text",
-	}
-	withIdempotency = append(slices.Clone(foundation), "idempotency")
-	// domains may import the three domains below them and never each other.
-	domains = append([]string{"users", "games", "wallet"}, withIdempotency...)
-)
+// packageRow is one package with the packages of its own folder that it may import.
+type packageRow struct {
+	pkg       string
+	mayImport []string
+	reason    string
+}
+
+// packageTable lists the arrows inside of a folder. A package without a row has none.
+var packageTable = []packageRow{
+	{"internal/base/logs", []string{"internal/base/apierror"}, "a line is about an error or a time, whatever wrote it"},
+	{"internal/base/text", []string{"internal/base/apierror"}, "one check for every line of text that a person types"},
+	{
+		"internal/store/redisdb", []string{"internal/store/keys", "internal/store/storeclock"},
+		"opens the store, runs scripts, and compares the store's clock with its own",
+	},
+	{
+		"internal/store/leader", []string{"internal/store/keys", "internal/store/redisdb"},
+		"elects one node for the work of all games; the work is a domain's",
+	},
+	{
+		"internal/store/idempotency", []string{"internal/store/keys", "internal/store/redisdb"},
+		"every domain leaves receipts, so receipts know no domain",
+	},
+	{
+		"internal/store/history", []string{"internal/store/keys", "internal/store/redisdb"},
+		"compares ledgers by the numbers of their entries, and knows nothing else of money",
+	},
+	{"internal/store/backup", []string{"internal/store/redisdb"}, "copies whatever is in a store, so it knows no key"},
+	{
+		"internal/players/auth", []string{"internal/players/games", "internal/players/sessions", "internal/players/users"},
+		"signing in makes players and checks the keys of their game",
+	},
+	{"internal/players/usage", []string{"internal/players/games"}, "knows of a game how much it may have"},
+	{
+		"internal/players/accounts",
+		[]string{
+			"internal/players/auth", "internal/players/progress", "internal/players/sessions", "internal/players/users",
+		},
+		"a player who goes leaves every domain; those of other folders come through interfaces",
+	},
+	{"internal/money/archive", []string{"internal/money/ledger"}, "keeps entries in files or S3, and knows no store"},
+	{
+		"internal/money/wallet", []string{"internal/money/archive", "internal/money/ledger", "internal/money/stops"},
+		"every change of a balance is an entry, unless money is stopped",
+	},
+	{"internal/money/assets", []string{"internal/money/wallet"}, "a purchase moves money"},
+	{
+		"internal/money/prizes", []string{"internal/money/wallet"},
+		"moves money to winners and knows none of those who promise prizes",
+	},
+	{"internal/ops/upgrade", []string{"internal/ops/nodes"}, "compares what nodes report with the layout of the store"},
+	{
+		"competition/tournaments", []string{"competition/leaderboards"},
+		"a tournament may have its scores on a leaderboard, which knows none",
+	},
+}
 
 // standardLibraryOnly lists the packages that import no library.
 var standardLibraryOnly = []string{
@@ -233,43 +180,100 @@ func matchesAny(name string, patterns []string) bool {
 	})
 }
 
-func rowOf(pkg string) (importRow, bool) {
-	i := slices.IndexFunc(importTable, func(r importRow) bool { return r.pkg == pkg })
-	if i < 0 {
-		return importRow{}, false
+// isUnder reports whether a package is one, or in a folder.
+func isUnder(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// packageOf returns the package of the house that a folder of sources belongs to: redistest is a
+// part of redisdb.
+func packageOf(dir string) string {
+	folder := folderOf(dir)
+	rest, ok := strings.CutPrefix(dir, folder+"/")
+	if !ok || !slices.Contains(groups, folder+"/") {
+		return folder
 	}
-	return importTable[i], true
+	first, _, _ := strings.Cut(rest, "/")
+	return folder + "/" + first
+}
+
+// arrow is an import of one package by another.
+type arrow struct{ from, to string }
+
+// arrows returns the imports between the packages of the project, with one file each. Test files,
+// cmd and tests are left out.
+func (p *project) arrows() map[arrow]string {
+	found := map[arrow]string{}
+	for _, s := range p.code {
+		if s.isTest() || s.top() == "cmd" {
+			continue
+		}
+		for _, own := range s.ownImports() {
+			if a := (arrow{packageOf(s.dir()), packageOf(own)}); a.from != a.to {
+				found[a] = s.path
+			}
+		}
+	}
+	return found
+}
+
+// permission returns the row that speaks for an arrow, and which of its permissions allows it.
+func permission(a arrow) (reason, permission string) {
+	from := folderOf(a.from)
+	if from == folderOf(a.to) {
+		i := slices.IndexFunc(packageTable, func(r packageRow) bool { return r.pkg == a.from })
+		if i < 0 {
+			return "it imports no package of its own folder", ""
+		}
+		if slices.Contains(packageTable[i].mayImport, a.to) {
+			permission = a.to
+		}
+		return packageTable[i].reason, permission
+	}
+	i := slices.IndexFunc(folderTable, func(r folderRow) bool { return r.folder == from })
+	if i < 0 {
+		return "its folder has no row in folderTable", ""
+	}
+	for _, one := range folderTable[i].mayImport {
+		if isUnder(a.to, one) {
+			permission = one
+		}
+	}
+	return folderTable[i].reason, permission
 }
 
 var importRules = []rule{
 	{
-		name: "imports follow the table",
+		name: "imports follow the tables",
 		check: func(p *project) (violations []string) {
 			for _, s := range p.code {
-				if s.isTest() || s.top() == "cmd" {
-					continue
+				isListed := slices.ContainsFunc(folderTable, func(r folderRow) bool { return r.folder == folderOf(s.path) })
+				if !s.isTest() && s.top() != "cmd" && !isListed {
+					violations = append(violations, s.path+": its folder has no row in folderTable")
 				}
-				row, known := rowOf(s.top())
-				if !known {
-					violations = append(violations, s.path+": the package "+s.top()+" has no row in importTable")
-				}
-				for _, i := range s.imports() {
-					own, ok := strings.CutPrefix(i, "./")
-					to, _, _ := strings.Cut(own, "/")
-					if ok && to != s.top() && !slices.Contains(row.mayImport, to) {
-						violations = append(violations, fmt.Sprintf("%s: imports %s, but: %s", s.path, own, row.reason))
-					}
+			}
+			for a, file := range p.arrows() {
+				if reason, permission := permission(a); permission == "" {
+					violations = append(violations, fmt.Sprintf("%s: imports %s, but: %s", file, a.to, reason))
 				}
 			}
 			return violations
 		},
 		samples: map[string]map[string]string{
-			"two domains of the lowest row": {"wallet/a.go": `package wallet; import _ "` + module + `/users"`},
-			"realtime imports a domain":     {"realtime/a.go": `package realtime; import _ "` + module + `/rooms"`},
-			"below internal as beside it":   {"internal/users/a.go": `package users; import _ "` + module + `/internal/wallet"`},
-			"handlers import the store":     {"handlers/a.go": `package handlers; import _ "` + module + `/redisdb"`},
-			"a leaf imports anything":       {"internal/wire/a.go": `package wire; import _ "` + module + `/internal/apierror"`},
-			"a package without a row":       {"surprise/a.go": `package surprise`},
+			"two domains beside each other": {
+				"internal/money/wallet/a.go": `package wallet; import _ "` + module + `/internal/players/users"`,
+			},
+			"an arrow inside of a folder": {
+				"internal/players/users/a.go": `package users; import _ "` + module + `/internal/players/games"`,
+			},
+			"an arrow back up":          {"rooms/a.go": `package rooms; import _ "` + module + `/competition/tournaments"`},
+			"realtime imports a domain": {"realtime/a.go": `package realtime; import _ "` + module + `/rooms"`},
+			"handlers import the store": {
+				"handlers/a.go": `package handlers; import _ "` + module + `/internal/store/redisdb"`,
+			},
+			"the lowest folder imports anything": {
+				"internal/base/wire/a.go": `package wire; import _ "` + module + `/internal/store/keys"`,
+			},
+			"a folder without a row": {"surprise/a.go": `package surprise`},
+			"a group without a row":  {"internal/wallet/a.go": `package wallet`},
 		},
 	},
 	{
@@ -339,25 +343,47 @@ var importRules = []rule{
 	},
 }
 
-func TestEveryRowHasAReasonAndAPackage(t *testing.T) {
-	p := readProject(t)
-	packages := map[string]bool{}
-	for _, s := range p.code {
-		packages[s.top()] = true
+func TestEveryPermissionHasAReasonAndIsUsed(t *testing.T) {
+	used := map[arrow]bool{} // of a row
+	for a := range readProject(t).arrows() {
+		from := a.from
+		if folderOf(a.from) != folderOf(a.to) {
+			from = folderOf(a.from)
+		}
+		_, one := permission(a)
+		used[arrow{from, one}] = true
 	}
-	for i, row := range importTable {
-		if row.reason == "" {
-			t.Errorf("importTable: %s has no reason", row.pkg)
+	var below []string
+	check := func(table, name, reason string, mayImport []string) {
+		if reason == "" {
+			t.Errorf("%s: %s has no reason", table, name)
 		}
-		if !packages[row.pkg] {
-			t.Errorf("importTable: there is no package %s", row.pkg)
-		}
-		below := importTable[:i]
-		for _, to := range row.mayImport {
-			if !slices.ContainsFunc(below, func(r importRow) bool { return r.pkg == to }) {
-				t.Errorf("importTable: %s may import %s, which is not below it", row.pkg, to)
+		for _, to := range mayImport {
+			if !used[arrow{name, to}] {
+				t.Errorf("%s: %s may import %s, and does not", table, name, to)
+			}
+			if !slices.ContainsFunc(below, func(folder string) bool { return isUnder(to, folder) }) {
+				t.Errorf("%s: %s may import %s, which is not below it", table, name, to)
 			}
 		}
+	}
+	for _, row := range folderTable {
+		check("folderTable", row.folder, row.reason, row.mayImport)
+		below = append(below, row.folder)
+	}
+	isRow := map[string]bool{}
+	for _, row := range packageTable {
+		isRow[row.pkg] = true
+	}
+	below = nil
+	for _, row := range packageTable {
+		for _, to := range row.mayImport {
+			if !isRow[to] {
+				below = append(below, to) // it imports nothing of the folder
+			}
+		}
+		check("packageTable", row.pkg, row.reason, row.mayImport)
+		below = append(below, row.pkg)
 	}
 	for _, row := range libraryTable {
 		if row.reason == "" {
@@ -372,55 +398,69 @@ const (
 	drawingEnd   = "<!-- end of imports -->\n"
 )
 
-// importGroups are names for lists of packages that many rows have, the longest first.
-var importGroups = []struct {
-	name string
-	pkgs []string
-}{
-	{"all domains", []string{"users", "games", "wallet", "assets", "rooms", "auth", "progress"}},
-	{"users, games, wallet", []string{"users", "games", "wallet"}},
-	{"idempotency, the foundation", withIdempotency},
-	{"the foundation", foundation},
-}
-
-// drawImports returns the import table as Markdown.
-func drawImports() string {
-	var b strings.Builder
-	b.WriteString("```text\n" + drawLayers() + "```\n\n")
-	b.WriteString("*The foundation* is " + strings.Join(foundation, ", ") + ".\n\n")
-	b.WriteString("| package | may import | because |\n|---|---|---|\n")
-	for _, row := range slices.Backward(importTable) {
-		left := slices.Clone(row.mayImport)
-		var shown []string
-		for _, group := range importGroups {
-			if contains(left, group.pkgs) {
-				shown = append(shown, group.name)
-				left = slices.DeleteFunc(left, func(s string) bool { return slices.Contains(group.pkgs, s) })
-			}
+// drawImports returns the imports as they are, as Markdown: the folders from the top down, what
+// each imports of the others, and the packages in it.
+func drawImports(p *project) string {
+	byFolder, inside := map[string]map[string]bool{}, map[string][]string{}
+	for a := range p.arrows() {
+		from, to := folderOf(a.from), folderOf(a.to)
+		if from == to {
+			inside[a.from] = append(inside[a.from], path.Base(a.to))
+			continue
 		}
-		list := cmp.Or(strings.Join(append(shown, left...), ", "), "–")
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.pkg, list, row.reason)
+		if byFolder[from] == nil {
+			byFolder[from] = map[string]bool{}
+		}
+		byFolder[from][to] = true
+	}
+	packages := map[string][]string{}
+	for _, s := range p.code {
+		pkg := packageOf(s.dir())
+		if folder := folderOf(pkg); pkg != folder && !slices.Contains(packages[folder], pkg) {
+			packages[folder] = append(packages[folder], pkg)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("```text\n" + drawLayers(byFolder) + "```\n\n")
+	b.WriteString("| folder | imports | because |\n|---|---|---|\n")
+	for _, row := range slices.Backward(folderTable) {
+		list := cmp.Or(strings.Join(slices.Sorted(maps.Keys(byFolder[row.folder])), ", "), "–")
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.folder, list, row.reason)
+	}
+	b.WriteString("\n| folder | packages, with what they import of each other |\n|---|---|\n")
+	for _, row := range slices.Backward(folderTable) {
+		var list []string
+		for _, pkg := range slices.Sorted(slices.Values(packages[row.folder])) {
+			name := path.Base(pkg)
+			if to := slices.Sorted(slices.Values(inside[pkg])); len(to) > 0 {
+				name += " (" + strings.Join(to, ", ") + ")"
+			}
+			list = append(list, name)
+		}
+		if len(list) > 0 {
+			fmt.Fprintf(&b, "| %s | %s |\n", row.folder, strings.Join(list, " · "))
+		}
 	}
 	return b.String()
 }
 
-// drawLayers returns one line for each layer, from the top down. A package is one layer above the
-// highest that it may import.
-func drawLayers() string {
+// drawLayers returns one line for each layer, from the top down. A folder is one layer above the
+// highest that it imports.
+func drawLayers(imports map[string]map[string]bool) string {
 	layerOf := map[string]int{}
 	layers := [][]string{}
-	for _, row := range importTable {
+	for _, row := range folderTable {
 		layer := 0
-		for _, to := range row.mayImport {
+		for to := range imports[row.folder] {
 			layer = max(layer, layerOf[to]+1)
 		}
-		layerOf[row.pkg] = layer
+		layerOf[row.folder] = layer
 		if layer == len(layers) {
 			layers = append(layers, nil)
 		}
-		layers[layer] = append(layers[layer], row.pkg)
+		layers[layer] = append(layers[layer], row.folder)
 	}
-	layers = append(layers, []string{"cmd/parlor"})
+	layers = append(layers, []string{"cmd"})
 	var b strings.Builder
 	for i, layer := range slices.Backward(layers) {
 		b.WriteString(strings.Join(layer, "  ") + "\n")
@@ -429,18 +469,4 @@ func drawLayers() string {
 		}
 	}
 	return b.String()
-}
-
-// contains reports whether list has every element of all.
-func contains(list, all []string) bool {
-	have := map[string]bool{}
-	for _, s := range list {
-		have[s] = true
-	}
-	for _, s := range all {
-		if !have[s] {
-			return false
-		}
-	}
-	return true
 }

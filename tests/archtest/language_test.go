@@ -216,10 +216,10 @@ var languageRules = []rule{
 		samples: map[string]map[string]string{
 			"a type":               {"realtime/a.go": `package realtime; type Peer struct{}`},
 			"a method":             {"realtime/a.go": `package realtime; func (h *Hub) tidy() {}`},
-			"a field":              {"internal/progress/a.go": `package progress; type Version struct{ Intact bool }`},
+			"a field":              {"internal/players/progress/a.go": `package progress; type Version struct{ Intact bool }`},
 			"a method to be given": {"rooms/a.go": `package rooms; type store interface{ recall() }`},
 			"a local variable":     {"rooms/a.go": `package rooms; func f() { purse := 1; _ = purse }`},
-			"a parameter":          {"internal/assets/a.go": `package assets; func f(purse int) {}`},
+			"a parameter":          {"internal/money/assets/a.go": `package assets; func f(purse int) {}`},
 			"a Lua function":       {"scripts/a.lua": "local function rehost(room)\nend"},
 			"a Lua variable":       {"scripts/a.lua": "local R = {}"},
 		},

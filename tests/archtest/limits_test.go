@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/progress"
-	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/rooms"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/players/games"
 )
 
 //go:generate go test . -run TestTablesOfLimitsAreFresh -update
@@ -77,7 +77,7 @@ func TestEveryKeyHasABoundOfAPlayer(t *testing.T) {
 	}
 	var found []string
 	for _, name := range []string{"keys.go", "board.go", "tour.go"} {
-		text, err := os.ReadFile(filepath.Join(root(t), "internal/keys", name))
+		text, err := os.ReadFile(filepath.Join(root(t), "internal/store/keys", name))
 		if err != nil {
 			t.Fatal(err)
 		}

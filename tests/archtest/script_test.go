@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/scripts"
 	lua "github.com/yuin/gopher-lua"
 	luaast "github.com/yuin/gopher-lua/ast"

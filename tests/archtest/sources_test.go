@@ -38,13 +38,48 @@ type source struct {
 func (s source) dir() string  { return path.Dir(s.path) }
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") || s.top() == "tests" }
 
-// place returns the path without internal/: that folder is a place, not a layer.
-func (s source) place() string { return strings.TrimPrefix(s.path, "internal/") }
+// folderOf returns the folder of the house that a path is in: "internal/money", "rooms", "cmd".
+func folderOf(name string) string {
+	first, rest, _ := strings.Cut(name, "/")
+	if second, _, _ := strings.Cut(rest, "/"); first == "internal" {
+		return first + "/" + second
+	}
+	return first
+}
 
-// top returns the first folder: "redisdb" for internal/redisdb/redistest/cluster.go.
+// groups are the folders whose packages are named without them.
+var groups = []string{
+	"internal/base/", "internal/store/", "internal/players/", "internal/money/", "internal/ops/", "competition/",
+}
+
+// withoutGroup returns a path from the name of its package on.
+func withoutGroup(name string) string {
+	for _, group := range groups {
+		if rest, ok := strings.CutPrefix(name, group); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// place returns the path from the name of the package on.
+func (s source) place() string { return withoutGroup(s.path) }
+
+// top returns the first folder: "redisdb" for internal/store/redisdb/redistest/cluster.go.
 func (s source) top() string {
 	first, _, _ := strings.Cut(s.place(), "/")
 	return first
+}
+
+// ownImports lists the packages of the project that the file imports, as paths from its root.
+func (s source) ownImports() []string {
+	var list []string
+	for _, i := range s.file.Imports {
+		if own, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/"); ok {
+			list = append(list, own)
+		}
+	}
+	return list
 }
 
 // imports lists what the file imports. The project's own packages start with "./".
@@ -53,7 +88,7 @@ func (s source) imports() []string {
 	for _, i := range s.file.Imports {
 		name := strings.Trim(i.Path.Value, `"`)
 		if own, ok := strings.CutPrefix(name, module+"/"); ok {
-			name = "./" + strings.TrimPrefix(own, "internal/")
+			name = "./" + withoutGroup(own)
 		}
 		list = append(list, name)
 	}
@@ -208,7 +243,7 @@ var allowed = map[string]map[string]map[string]string{
 		},
 	},
 	"a retired name is not declared again": {
-		"in another package":     {"internal/users/a.go": `package users; type Peer struct{}`},
+		"in another package":     {"internal/players/users/a.go": `package users; type Peer struct{}`},
 		"a local of the package": {"realtime/a.go": `package realtime; func f() { rest := 1; _ = rest }`},
 		"a Lua variable":         {"scripts/a.lua": "local found = 1"},
 	},
@@ -224,9 +259,12 @@ var allowed = map[string]map[string]map[string]string{
 			"docs/a.md":     "`scripts/a.lua: emit` [up](../README.md) [out](https://example.com/x)\n```\n`gone/`\n```",
 		},
 	},
-	"imports follow the table": {
+	"imports follow the tables": {
 		"a test": {"rooms/a_test.go": `package rooms; import _ "` + module + `/handlers"`},
-		"below":  {"rooms/a.go": `package rooms; import _ "` + module + `/internal/wallet"`},
+		"below":  {"rooms/a.go": `package rooms; import _ "` + module + `/internal/money/wallet"`},
+		"inside": {
+			"internal/money/assets/a.go": `package assets; import _ "` + module + `/internal/money/wallet"`,
+		},
 	},
 }
 

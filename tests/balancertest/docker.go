@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

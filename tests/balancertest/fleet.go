@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

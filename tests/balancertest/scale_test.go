@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 // delivery is one message to the sockets of a room.

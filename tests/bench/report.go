@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // result is one line of B1 to B10. Which members it has depends on the bench.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"

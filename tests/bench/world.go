@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/redis/go-redis/v9"
 )
 

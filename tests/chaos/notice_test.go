@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // watcher watches the history of the store, as real nodes do.

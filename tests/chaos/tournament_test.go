@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/nodetest"

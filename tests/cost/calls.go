@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/scripts"
 )
 

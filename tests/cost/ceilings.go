@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 const (

@@ -22,7 +22,7 @@ import (
 	"os"
 	"regexp"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // defaultCalls is how many calls of a row are counted. Redis has Lua collect garbage in each 50th

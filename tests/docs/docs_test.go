@@ -32,7 +32,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.yaml.in/yaml/v3"
 )

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/balancertest"
 	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/installtest"

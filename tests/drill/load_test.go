@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
-	"github.com/parlor-games/parlor/internal/wire/wiretest"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )

@@ -11,7 +11,7 @@ var (
 	spoiled  = killer{"./scripts", "TestAKeyThatSetReplaced"}
 	model    = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEndedRooms"}
 	turns    = killer{"./scripts", "TestExamples|TestATurnThatIsOver|TestAForfeitAtADeadline|TestTheEventsOfAShared"}
-	purchase = killer{"./internal/assets", "TestMoneyScriptsAgreeWithTheModel$"}
+	purchase = killer{"./internal/money/assets", "TestMoneyScriptsAgreeWithTheModel$"}
 	stories  = killer{"./rooms", "TestStoriesOfConsensus"}
 	disputes = killer{"./rooms", "TestADisputeIs"}
 	limits   = killer{"./scripts", "TestExamples|TestALooserLimit|TestLosses"}
@@ -21,15 +21,15 @@ var (
 	outbox   = killer{"./scripts", "TestExamples|TestARoomThatEndsLeaves|TestARoomDoesNotEnd|TestAnEntry|TestParked"}
 	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
 	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
-	counted  = killer{"./internal/leaderboards", "TestARoomCountsOnce"}
+	counted  = killer{"./competition/leaderboards", "TestARoomCountsOnce"}
 	first100 = killer{"./scripts", "TestTheVersionOfTheFirstHundred"}
-	ordered  = killer{"./internal/leaderboards", "TestMembersAre|TestTheTimeOfAnEntry"}
-	twice    = killer{"./internal/prizes", "TestAPlayerWithTwoLines"}
+	ordered  = killer{"./competition/leaderboards", "TestMembersAre|TestTheTimeOfAnEntry"}
+	twice    = killer{"./internal/money/prizes", "TestAPlayerWithTwoLines"}
 	winners  = killer{
-		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
+		"./internal/money/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
 	lateJoins = killer{"./scripts", "TestWhoComesBack|TestWhoJoinsLate|TestNobodyChecksIn|TestWhoHasLeft"}
-	tours     = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
+	tours     = killer{"./competition/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
 )
 
 // mutants are the defects of scripts. Each breaks one line of a script that moves money.
@@ -370,7 +370,7 @@ var mutants = []mutant{
 	{
 		"a prize is no payout for the limits of a player", "prize_pay",
 		"if limits[i] ~= '' and won_units[i] ~= '0' then", "if false then",
-		killer{"./internal/prizes", "TestPrizesOfALeaderboardCount"},
+		killer{"./internal/money/prizes", "TestPrizesOfALeaderboardCount"},
 	},
 	{
 		"a source that was voided is funded again", "prize_fund",
@@ -702,7 +702,7 @@ var mutants = []mutant{
 	{
 		"the fee of an absent player goes back twice", "tour_settle",
 		"    if is_released then stake = '0' end\n", "",
-		killer{"./internal/tournaments", "TestAbsent"},
+		killer{"./competition/tournaments", "TestAbsent"},
 	},
 	{
 		"fees leave the escrow of players who are not next", "tour_settle",
@@ -715,7 +715,7 @@ var mutants = []mutant{
 	{
 		"fees that leave the escrow are in no pool", "tour_settle",
 		"    redis.call('HINCRBY', prize_key, 'pool', units)\n", "",
-		killer{"./internal/tournaments", "TestTwoPlayers"}, // on nodes that are killed it would never end
+		killer{"./competition/tournaments", "TestTwoPlayers"}, // on nodes that are killed it would never end
 	},
 	{
 		"a tournament is finished while fees are held", "tour_advance",

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // mutant is one defect of a script or of a Go file.

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
-	"github.com/parlor-games/parlor/internal/wire/wiretest"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // AdminKey is the operator's key of every node that this package starts.

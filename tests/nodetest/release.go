@@ -89,7 +89,7 @@ func unpack(t testing.TB, root, commit string) string {
 // NextRelease builds this release as if its layouts of the store were others, and returns the path.
 func NextRelease(t testing.TB, oldestLayout, newestLayout int) string {
 	t.Helper()
-	const name = "github.com/parlor-games/parlor/internal/redisdb."
+	const name = "github.com/parlor-games/parlor/internal/store/redisdb."
 	program := filepath.Join(t.TempDir(), "parlor-next")
 	run(t, nil, ".", "go", "build", "-buildvcs=false", "-o", program,
 		"-ldflags", fmt.Sprintf("-X %soldestLayout=%d -X %snewestLayout=%d", name, oldestLayout, name, newestLayout),

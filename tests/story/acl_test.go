@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"github.com/redis/go-redis/v9"
 )

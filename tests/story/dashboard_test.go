@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.yaml.in/yaml/v3"
 )

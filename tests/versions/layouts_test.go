@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 )
 
@@ -172,7 +172,7 @@ func describeSchema(t *testing.T) map[string]string {
 		}
 		lines["packed "+name] = strings.Join(values, " ")
 	}
-	files, err := filepath.Glob("../../internal/keys/*.go")
+	files, err := filepath.Glob("../../internal/store/keys/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files of package keys: %v", err)
 	}

@@ -1,0 +1,191 @@
+package leaderboards
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/players/users"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+// maxPerson is the largest id of a player.
+const maxPerson = 999_999
+
+// people are the players of a test: every id up to maxPerson is a player of its game.
+type people struct {
+	gameID  int64
+	friends map[int64][]int64
+
+	askedAbout  int                // players, by AreFriends
+	boards      []games.BoardFeed  // of the settings of the game
+	settlements []games.Settlement // likewise; nil: the default
+	quotas      games.Quotas       // likewise
+}
+
+func (p *people) Game(_ context.Context, userID int64) (int64, error) {
+	if userID > maxPerson {
+		return 0, apierror.UserNotFound
+	}
+	return p.gameID, nil
+}
+
+func (p *people) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
+	found := map[int64]users.Profile{}
+	for _, id := range ids {
+		found[id] = users.Profile{ID: id, Username: "p" + strconv.FormatInt(id, 10)}
+	}
+	return found, nil
+}
+
+// stranger is in everybody's list of friends, and nobody's friend.
+const stranger = 99
+
+func (p *people) ListedFriends(_ context.Context, userID int64, limit int) ([]int64, error) {
+	listed := append([]int64{stranger}, p.friends[userID]...)
+	return listed[:min(limit, len(listed))], nil
+}
+
+func (p *people) AreFriends(_ context.Context, userID int64, others ...int64) (map[int64]bool, error) {
+	p.askedAbout += len(others)
+	are := map[int64]bool{}
+	for _, id := range others {
+		are[id] = slices.Contains(p.friends[userID], id)
+	}
+	return are, nil
+}
+
+func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
+	if id != p.gameID {
+		return games.Game{}, apierror.GameNotFound
+	}
+	settings := games.DefaultSettings()
+	settings.Boards, settings.Quotas = p.boards, p.quotas
+	if p.settlements != nil {
+		settings.Settlements = p.settlements
+	}
+	return games.Game{ID: id, Settings: settings}, nil
+}
+
+var lastGame atomic.Int64
+
+// tester is what fixtures need of *testing.T and of *rapid.T.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
+// fixture is a game of its own with its boards.
+type fixture struct {
+	t tester
+	*Service
+	people *people
+	gameID int64
+	db     *redisdb.DB
+}
+
+func newFixture(t tester, db *redisdb.DB) *fixture {
+	p := &people{
+		gameID: lastGame.Add(1), friends: map[int64][]int64{}, quotas: games.DefaultSettings().Quotas,
+	}
+	return &fixture{t, New(db, p, p, Options{}), p, p.gameID, db}
+}
+
+func (f *fixture) server() principal.Caller {
+	return principal.Caller{Role: principal.Server, GameID: f.gameID}
+}
+
+func (f *fixture) player(id int64) principal.Caller {
+	return principal.Caller{Role: principal.Player, UserID: id, GameID: f.gameID}
+}
+
+// create makes the board "top".
+func (f *fixture) create(d Definition) Leaderboard {
+	f.t.Helper()
+	d.Board, d.Name = "top", "Top"
+	b, err := f.Create(f.t.Context(), f.server(), f.gameID, d)
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return b
+}
+
+// send submits a score for a player by the server.
+func (f *fixture) send(userID int64, score string, more ...func(*SubmitInput)) (SubmitResult, error) {
+	in := SubmitInput{UserID: userID, Score: ScoreInput(score)}
+	for _, set := range more {
+		set(&in)
+	}
+	return f.Submit(f.t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
+}
+
+func (f *fixture) mustSend(userID int64, score string, more ...func(*SubmitInput)) SubmitResult {
+	f.t.Helper()
+	r, err := f.send(userID, score, more...)
+	if err != nil {
+		f.t.Fatalf("send %s of player %d: %v", score, userID, err)
+	}
+	return r
+}
+
+func (f *fixture) entries(scope Scope) []Entry {
+	f.t.Helper()
+	var all []Entry
+	cursor := ""
+	for {
+		page, next, err := f.Entries(f.t.Context(), f.server(), f.gameID, "top", scope, cursor, 100)
+		if err != nil {
+			f.t.Fatalf("%v", err)
+		}
+		if all = append(all, page...); next == "" {
+			return all
+		}
+		cursor = next
+	}
+}
+
+func userIDs(entries []Entry) []int64 {
+	ids := []int64{}
+	for _, e := range entries {
+		ids = append(ids, e.User.ID)
+	}
+	return ids
+}
+
+func wantError(t *testing.T, err error, want *apierror.Error, field string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v; want %s", err, want.Code)
+		return
+	}
+	e, _ := apierror.As(err)
+	if field != "" && (len(e.FieldErrors) != 1 || e.FieldErrors[0].Field != field) {
+		t.Errorf("%v; want the field %s", e.FieldErrors, field)
+	}
+}
+
+// onEveryStore runs a test on a single server, on a Cluster and on the embedded store.
+func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
+	t.Helper()
+	redistest.Each(t, test)
+	t.Run("embedded", func(t *testing.T) {
+		db, err := redisdb.Open(redisdb.EmbeddedURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		test(t, db)
+	})
+}

@@ -1,0 +1,35 @@
+package tournaments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// matchCall is a match whose room is open, as its players hear of it.
+type matchCall struct {
+	MatchID, RoomID string
+	Deadline        time.Time // until which they may take their seats
+	Users           []int64
+}
+
+// notifyPlayers sends user.match to the players of a match. It is called after the tournament has
+// the room, at least once: who has heard of the match does not hear of it again.
+func (s *store) notifyPlayers(ctx context.Context, tourID int64, m matchCall) error {
+	values := fmt.Sprintf("%d|%s|%s|%d", tourID, m.MatchID, m.RoomID, m.Deadline.UnixMilli())
+	var errs []error
+	for _, user := range m.Users {
+		reply, err := s.db.RunScript(ctx, scripts.UserMatch, []string{keys.UserEventSeq(user), keys.UserEvents(user)},
+			s.db.PublishCommand, idempotency.NewNonce(), values)
+		if err == nil {
+			err = reply.Err(scripts.UserMatch)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,115 @@
+package prizes
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/players/users"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
+)
+
+// world is the players and the game of a room.
+type world struct{ players }
+
+func (w world) Find(_ context.Context, id int64) (games.Game, error) {
+	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
+}
+
+func (world) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
+
+func (world) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
+	return users.Profile{ID: id, Username: "player " + strconv.FormatInt(id, 10)}, nil
+}
+
+func (world) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
+
+// BenchmarkHundredPayouts compares what the store does for a hundred prizes of players who have won
+// before with a join of a paid room and plain commands of the same run. They take turns, and the
+// ratios are medians: a neighbour that takes the machine for a while spoils some passes and not the
+// ratios.
+func BenchmarkHundredPayouts(b *testing.B) {
+	f := newFixture(b, redistest.Single(b))
+	ctx := b.Context()
+	const passes, payments, joins = 9, 100, 1000 // payments and joins of a pass
+	credit := func(user int64) principal.Caller {
+		if _, err := f.wallets.Credit(ctx, operator, wallet.CreditInput{
+			UserID: user, TokenCode: f.gold.Code, Amount: "100000", Reason: "test",
+		}, noReceipt); err != nil {
+			b.Fatal(err)
+		}
+		return principal.Caller{Role: principal.Player, UserID: user, GameID: f.gameID}
+	}
+	lines := make([]Line, linesAtOnce)
+	for i := range lines {
+		lines[i] = Line{UserID: int64(i + 1), Place: i + 1, Units: 100}
+		credit(int64(i + 1))
+	}
+	w := world{players{f.gameID}}
+	service := rooms.New(f.db, f.wallets, w, w, rooms.Options{Shards: 1})
+	host, guest := credit(1), credit(2)
+	sources := 0
+	measure := func(n int, call func(i int) error) float64 {
+		before := redistest.CPUTime(b, f.db)
+		for i := range n {
+			if err := call(i); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return (redistest.CPUTime(b, f.db) - before) / float64(n)
+	}
+	pass := func() (pay, join float64) {
+		names, ids := make([]string, payments), make([]string, joins)
+		for i := range names {
+			sources++
+			names[i] = "tour:" + strconv.Itoa(sources)
+			if ok, err := f.Fund(ctx, f.gameID, names[i], f.gold, 10_000, Mint, "op"); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+			if err := f.Plan(ctx, f.gameID, names[i], lines); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for i := range ids {
+			room, err := service.Create(ctx, host, rooms.CreateInput{
+				EntryTokenID: f.gold.ID, RoomEntry: "0.01", MaxPlayers: 8,
+			}, noReceipt)
+			if err != nil {
+				b.Fatal(err)
+			}
+			ids[i] = room.Room.RoomID
+		}
+		pay = measure(payments, func(i int) error {
+			done, err := f.Pay(ctx, f.gameID, names[i])
+			if err == nil && !done {
+				b.Fatal("the prizes are not paid")
+			}
+			return err
+		})
+		join = measure(joins, func(i int) error {
+			_, err := service.Join(ctx, guest, ids[i], noReceipt)
+			return err
+		})
+		return pay, join
+	}
+	for range b.N {
+		var joined, ratios []float64
+		floors := redistest.Floors{DB: f.db, Members: 10_000, AtOnce: 1}
+		floors.Compare(b, "100-payouts", passes, func() float64 {
+			pay, join := pass()
+			joined, ratios = append(joined, join), append(ratios, pay/join)
+			return pay
+		})
+		b.ReportMetric(median(joined), "store-µs/join")
+		b.ReportMetric(median(ratios), "joins")
+		b.ReportMetric(slices.Max(ratios), "joins-worst-pass")
+	}
+}
+
+func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

@@ -1,0 +1,244 @@
+package prizes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+)
+
+// Service has the verbs of prizes. It is safe for concurrent use. Every verb also returns
+// store_unavailable.
+type Service struct {
+	store   store
+	wallets *wallet.Service
+}
+
+// New returns the verbs on an open store.
+func New(db *redisdb.DB, wallets *wallet.Service) *Service {
+	return &Service{store: store{db, linesAtOnce}, wallets: wallets}
+}
+
+const (
+	// MaxLines is the largest number of lines of a plan.
+	MaxLines = 100_000
+	// linesAtOnce is how many lines one script plans or pays.
+	linesAtOnce = 100
+	// maxAttempts bounds how often a call is made again because others did it meanwhile.
+	maxAttempts = 16
+)
+
+// ErrPaying means that a line of the plan is paid, so that the source cannot be voided.
+var ErrPaying = errors.New("the prizes are being paid")
+
+// errStale means that the store is not as it was read.
+var errStale = errors.New("the prizes have changed since they were read")
+
+var sourcePattern = regexp.MustCompile(`^(board:[a-z0-9_-]{1,64}|tour):[0-9]{1,18}$`)
+
+func checkSource(source string) error {
+	if !sourcePattern.MatchString(source) {
+		return fmt.Errorf("%q is no source of prizes", source)
+	}
+	return nil
+}
+
+// IsServer reports whether an actor, as principal.Caller.ActorID names it, is the server of a game.
+func IsServer(actor string) bool { return strings.HasPrefix(actor, "g") }
+
+// Token returns a token by its code, for amounts of prizes in it. It returns token_not_found.
+func (s *Service) Token(ctx context.Context, gameID int64, code string) (wallet.Token, error) {
+	return s.wallets.FindToken(ctx, gameID, code)
+}
+
+// CheckFunds returns forbidden when the actor may not promise prizes of a token from these funds:
+// the house is the operator's, and a server mints what the operator has given its game.
+func (s *Service) CheckFunds(gameID int64, token wallet.Token, from Funds, actor string) error {
+	if !IsServer(actor) {
+		return nil
+	}
+	if from == House {
+		return apierror.Forbidden.WithReason("only an operator can take prizes from the house")
+	}
+	if _, given := token.DayLimit(gameID); !given {
+		return apierror.Forbidden.WithReason("the operator has not given %s to this game", token.Code).
+			WithMember("tokenId", token.Code)
+	}
+	return nil
+}
+
+// PromiseAsset notes that an asset is a prize, so that it is never removed. It returns
+// asset_not_found.
+func (s *Service) PromiseAsset(ctx context.Context, gameID, assetID int64) error {
+	return s.store.promiseAsset(ctx, gameID, assetID)
+}
+
+// CheckAsset returns asset_not_found for an asset that the game does not have, and invalid_request
+// without a field for one with a stock.
+func (s *Service) CheckAsset(ctx context.Context, gameID, assetID int64) error {
+	hasStock, err := s.store.assetHasStock(ctx, gameID, assetID)
+	if err == nil && hasStock {
+		err = apierror.InvalidRequest.WithReason("prizes are assets without a stock")
+	}
+	return err
+}
+
+// Fund moves units into the account of a source, once however often it is called. It reports false
+// when the house has less, or the source was voided or paid: nothing has changed then. What a
+// server mints counts against what it may mint in a day. actor is the ActorID of who promised the
+// prizes.
+//
+// It returns the codes of CheckFunds, limit_reached, and invalid_amount when too many units would
+// exist.
+func (s *Service) Fund(
+	ctx context.Context, gameID int64, source string, token wallet.Token, units wallet.Units, from Funds, actor string,
+) (isFunded bool, err error) {
+	return s.FundSeason(ctx, gameID, source, token, units, from, actor, Budget{})
+}
+
+// Budget is what a leaderboard has promised for its scheduled times: the prizes of one season until
+// the scheduled end of the season. The zero Budget bounds nothing.
+type Budget struct {
+	Board   string // of the game
+	AtMS    int64  // ms at which the season is funded, by the store's clock
+	UntilMS int64  // ms of the scheduled end of the season; 0: it has none, and spends no budget
+}
+
+// FundSeason is Fund for a season of a leaderboard, which is charged to the budget. It reports
+// false also when the budget is spent: a season before this one was funded and ended before its
+// time.
+func (s *Service) FundSeason(
+	ctx context.Context, gameID int64, source string, token wallet.Token, units wallet.Units, from Funds, actor string,
+	budget Budget,
+) (isFunded bool, err error) {
+	if err := checkSource(source); err != nil {
+		return false, err
+	}
+	if units < 0 || units > wallet.MaxUnits {
+		return false, apierror.InvalidAmount.WithReason("prizes are at most %s minor units", wallet.MaxUnits)
+	}
+	if err := s.CheckFunds(gameID, token, from, actor); err != nil {
+		return false, err
+	}
+	if err := s.wallets.CheckMoney(gameID); err != nil {
+		return false, err
+	}
+	defer s.wallets.MintChanged(gameID, token.Code)
+	call := fundCall{
+		gameID: gameID, source: source, token: token, units: units, from: from, budget: budget,
+		nonce: idempotency.NewNonce(),
+	}
+	if from == Mint && IsServer(actor) {
+		limit, _ := token.DayLimit(gameID)
+		call.dayLimit = &limit
+	}
+	for range maxAttempts {
+		isFunded, err = s.store.fund(ctx, call)
+		if !errors.Is(err, errStale) {
+			return isFunded, err
+		}
+		if err := s.wallets.Fold(ctx, gameID); err != nil { // so that the script need not read much to know the house
+			return false, err
+		}
+	}
+	return false, apierror.VersionConflict
+}
+
+// Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a
+// later one changes nothing. Lines of nothing are left out. The units of all lines must be at most
+// the pool. It returns invalid_amount otherwise.
+func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines []Line) error {
+	if err := checkSource(source); err != nil {
+		return err
+	}
+	if len(lines) > MaxLines {
+		return apierror.InvalidRequest.WithReason("a plan has at most %d lines", MaxLines)
+	}
+	texts := make([]string, 0, len(lines))
+	for i, line := range lines {
+		if line.UserID < 0 || line.Units < 0 || line.AssetID < 0 || line.Quantity < 0 ||
+			line.UserID == 0 && line.AssetID != 0 {
+			return fmt.Errorf("line %d of the plan of %s is not valid", i, source)
+		}
+		if line.Units > 0 || line.AssetID > 0 {
+			texts = append(texts, line.encode())
+		}
+	}
+	if err := s.wallets.CheckMoney(gameID); err != nil {
+		return err
+	}
+	for range maxAttempts {
+		if err := s.store.plan(ctx, gameID, source, texts); !errors.Is(err, errStale) {
+			return err
+		}
+	}
+	return apierror.VersionConflict
+}
+
+// Pay pays the lines of the plan that are not paid yet, and returns what is left of the pool to
+// where it came from. It reports whether everything is paid, also by an earlier call: false means
+// that there is no plan. A call that failed halfway is completed by the next one, of any node.
+func (s *Service) Pay(ctx context.Context, gameID int64, source string) (done bool, err error) {
+	if err := checkSource(source); err != nil {
+		return false, err
+	}
+	if err := s.wallets.CheckMoney(gameID); err != nil {
+		return false, err
+	}
+	code := ""
+	defer func() { s.wallets.MintChanged(gameID, code) }()
+	for range maxAttempts {
+		prize, err := s.store.read(ctx, gameID, source)
+		code = prize.TokenCode
+		for err == nil && prize.State == StatePlanned {
+			prize, err = s.store.pay(ctx, gameID, prize)
+		}
+		if !errors.Is(err, errStale) {
+			return err == nil && prize.State == StatePaid, err
+		}
+	}
+	return false, apierror.VersionConflict
+}
+
+// Void returns the whole pool to where it came from: nobody gets a prize, and the source is never
+// funded again. It returns ErrPaying once a line is paid, and for a pool that has more in it than
+// was funded: the fees of players go to winners.
+func (s *Service) Void(ctx context.Context, gameID int64, source, reason string) error {
+	if err := checkSource(source); err != nil {
+		return err
+	}
+	if err := s.wallets.CheckMoney(gameID); err != nil {
+		return err
+	}
+	code, err := s.store.void(ctx, gameID, source, reason)
+	s.wallets.MintChanged(gameID, code)
+	return err
+}
+
+// Read returns the prizes of a source.
+func (s *Service) Read(ctx context.Context, gameID int64, source string) (Prize, error) {
+	return s.store.read(ctx, gameID, source)
+}
+
+// ForgetPlan removes the plan of a source whose prizes are paid or voided. What was paid stays in
+// the ledger.
+func (s *Service) ForgetPlan(ctx context.Context, gameID int64, source string) error {
+	return s.store.forgetPlan(ctx, gameID, source)
+}
+
+// ForgetBudget forgets what a leaderboard that is gone has promised.
+func (s *Service) ForgetBudget(ctx context.Context, gameID int64, board string) error {
+	return s.store.forgetBudget(ctx, gameID, board)
+}
+
+// Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader
+// that was replaced does not fund it again.
+func (s *Service) Forget(ctx context.Context, gameID int64, source string) error {
+	return s.store.forget(ctx, gameID, source)
+}

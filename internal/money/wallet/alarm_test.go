@@ -1,0 +1,191 @@
+package wallet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+)
+
+// sharedLog is a log that several nodes write.
+type sharedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// watchedNode is a node whose background work runs.
+type watchedNode struct {
+	*wallet.Service
+	stops *stops.Service
+}
+
+func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
+	t.Helper()
+	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
+	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- n.Run(ctx) }()
+	go func() { ended <- n.stops.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// tryCredit returns the error of a credit of 1 GOLD.
+func (n watchedNode) tryCredit(t *testing.T, user int64) error {
+	t.Helper()
+	in := wallet.CreditInput{UserID: user, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+	_, err := n.Credit(t.Context(), operator, in, idempotency.Receipt{})
+	return err
+}
+
+// TestMoneyThatIsNotConservedStopsItsGame breaks a wallet, and then the totals, behind the back of
+// two nodes.
+func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		makeGames(db)
+		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID)+1, 0)
+		createToken(t, newService(db), "GOLD", 0)
+		log := &sharedLog{}
+		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
+		for _, user := range []int64{userID, strangerID} {
+			if err := nodes[0].tryCredit(t, user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		delta := func(want bool) func() bool {
+			return func() bool {
+				for _, n := range nodes {
+					for _, d := range n.Deltas() {
+						if d.GameID == game && d.TokenCode == "GOLD" && (d.Units != 0) == want {
+							return true
+						}
+					}
+				}
+				return false
+			}
+		}
+		redistest.Eventually(t, "the leader has audited sound books", delta(false))
+
+		wantStopped := func() {
+			t.Helper()
+			for i, n := range nodes {
+				redistest.Eventually(t, fmt.Sprintf("node %d stops the money", i), func() bool {
+					err := n.tryCredit(t, userID)
+					return errors.Is(err, apierror.StoreUnavailable)
+				})
+				if _, err := n.ReadBalances(t.Context(), game, userID); err != nil {
+					t.Errorf("node %d cannot read: %v", i, err)
+				}
+				if err := n.tryCredit(t, strangerID); err != nil {
+					t.Errorf("the money of another game, by node %d: %v", i, err)
+				}
+			}
+		}
+		wantGoing := func(want string) {
+			t.Helper()
+			accepted, err := nodes[1].AcceptAudit(t.Context(), operator, game, "counted by hand")
+			if err != nil || len(accepted) != 1 || accepted[0].Account != want {
+				t.Fatalf("accepted was %v, %v; want %s", accepted, err, want)
+			}
+			for i, n := range nodes {
+				redistest.Eventually(t, fmt.Sprintf("money goes on by node %d", i), func() bool {
+					return n.tryCredit(t, userID) == nil
+				})
+			}
+			for range 2 { // it stays so after further audits
+				redistest.Eventually(t, "the delta is 0 again", delta(false))
+			}
+			if n := len(nodes[0].stops.List()) + len(nodes[1].stops.List()); n != 0 {
+				t.Fatalf("%d stops are left", n)
+			}
+		}
+		// wantAudit looks at the audit on another node than the one that stopped the game.
+		wantAudit := func(gameID int64, balanced, sumsAgree bool, stoppedGames ...int64) {
+			t.Helper()
+			s := newService(db)
+			quick, err := s.Audit(t.Context(), gameID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deep, err := s.AuditDeep(t.Context(), gameID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, r := range map[string]wallet.Report{"quick": quick, "deep": deep.Report} {
+				var found []int64
+				for _, stopped := range r.Stopped {
+					found = append(found, stopped.GameID)
+					if stopped.Cause != "conservation" || stopped.Reason == "" || stopped.At.IsZero() {
+						t.Errorf("the %s audit of game %d has the stop %+v", name, gameID, stopped)
+					}
+				}
+				if name == "quick" && (r.Balanced != balanced || r.SumsAgree != sumsAgree) || !slices.Equal(found, stoppedGames) ||
+					r.Stopped == nil || len(found) > 0 && r.Balanced {
+					t.Errorf("the %s audit of game %d is %+v", name, gameID, r)
+				}
+			}
+		}
+		wantAudit(game, true, true)
+		other := int64(5) // who does nothing meanwhile
+		if err := nodes[0].tryCredit(t, other); err != nil {
+			t.Fatal(err)
+		}
+		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID, other), 0)
+		db.Client.HSet(t.Context(), keys.Wallet(game, other), "GOLD", "1000000|0")
+		if err := nodes[0].tryCredit(t, userID); err != nil && !errors.Is(err, apierror.StoreUnavailable) {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, "the gauge shows it", delta(true))
+		wantStopped()
+		wantAudit(game, false, true, game) // the sums alone do not show the wallet
+		wantAudit(0, false, true, game)
+		wantAudit(otherGame, true, true)
+		log.mu.Lock()
+		if n := bytes.Count(log.text.Bytes(), []byte("the money of a game is stopped")); n != 1 {
+			t.Errorf("it was logged %d times", n)
+		}
+		log.mu.Unlock()
+		wantGoing(fmt.Sprintf("w%d", other))
+		wantAudit(game, true, true)
+
+		db.Client.HIncrBy(t.Context(), keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), 1)
+		_ = nodes[1].tryCredit(t, userID)
+		wantStopped()
+		wantAudit(game, false, false, game)
+		wantGoing("total")
+	})
+}
+
+func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
+	s := newService(redistest.Single(t))
+	if _, err := s.AcceptAudit(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
+		t.Errorf("the system: %v", err)
+	}
+	if _, err := s.AcceptAudit(t.Context(), operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
+		t.Errorf("without a reason: %v", err)
+	}
+}

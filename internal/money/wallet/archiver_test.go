@@ -1,0 +1,550 @@
+package wallet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// Small objects, so that a test fills many.
+var (
+	smallSizes = archive.Sizes{Entries: 10, Lines: 5, Checkpoint: 40}
+	smallKeep  = wallet.Retention{Entries: 7, Lines: 8}
+)
+
+func openArchive(t *testing.T, dir string) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open("file://"+dir, archive.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.WithSizes(smallSizes)
+}
+
+// newArchiving returns a service with an archive in a folder.
+func newArchiving(t *testing.T, db *redisdb.DB, dir string) *wallet.Service {
+	t.Helper()
+	makeGames(db)
+	return wallet.New(db, players{}, wallet.Options{Archive: openArchive(t, dir), Keep: smallKeep})
+}
+
+func archiveGame(t *testing.T, s *wallet.Service) {
+	t.Helper()
+	if err := s.Archive(t.Context(), game); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantBase fails the test unless so many entries have left the store.
+func wantBase(t *testing.T, db *redisdb.DB, want int64) {
+	t.Helper()
+	base, err := db.Client.Get(t.Context(), keys.LedgerBase(game)).Int64()
+	if want == 0 && err != nil {
+		return
+	}
+	if err != nil || base != want {
+		t.Fatalf("%d entries have left the store, %v; want %d", base, err, want)
+	}
+}
+
+// wantAllLines reads the player's whole ledger, page by page, and expects the lines from n to 1,
+// each of 1 unit.
+func wantAllLines(t *testing.T, s *wallet.Service, userID, n int64, limits ...int) {
+	t.Helper()
+	for _, limit := range limits {
+		for _, code := range []string{"", "GOLD"} {
+			next := n
+			for before := int64(0); ; {
+				page, err := s.Ledger(t.Context(), game, userID,
+					wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: limit})
+				if err != nil {
+					t.Fatalf("%d a page, before %d: %v", limit, before, err)
+				}
+				for _, l := range page.Lines {
+					if l.ID != next || l.BalanceAfterUnits != wallet.Units(next) {
+						t.Fatalf("%d a page: line %d with the balance %s; want line %d", limit, l.ID, l.BalanceAfterUnits, next)
+					}
+					next--
+				}
+				if before = page.NextBefore; before == 0 {
+					break
+				}
+			}
+			if next != 0 {
+				t.Fatalf("%d a page: the lines end above %d", limit, next)
+			}
+		}
+	}
+}
+
+func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
+		createToken(t, s, "GOLD", 0)
+		for n := range int64(93) {
+			credit(t, s, 1, "GOLD", "1")
+			if n%4 == 0 {
+				credit(t, s, 2, "GOLD", "1")
+			}
+			archiveGame(t, s)
+		}
+		wantBase(t, db, 110) // of 117, as many whole segments as leave 7
+		if left := db.Client.LLen(t.Context(), keys.WalletLines(game, 1)).Val(); left != 8 {
+			t.Errorf("%d lines are left", left)
+		}
+		wantAllLines(t, s, 1, 93, 1, 3, 5, 13, 100)
+		wantAllLines(t, s, 2, 24, 2, 100)
+		for _, limit := range []int{1, 4, 10, 100} {
+			var ids []int64
+			for _, e := range readLedger(t, s, limit) {
+				ids = append(ids, e.ID)
+			}
+			want := make([]int64, 117)
+			for i := range want {
+				want[i] = int64(117 - i)
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("%d entries a page: %v", limit, ids)
+			}
+		}
+		wantBalanced(t, s)
+		d, err := s.AuditDeep(t.Context(), game)
+		if err != nil || d.Entries != 37 { // after the checkpoint at entry 80
+			t.Errorf("replayed %d entries, %v", d.Entries, err)
+		}
+		full, err := s.AuditFull(t.Context(), game)
+		if err != nil || !full.Balanced || full.Entries != 117 {
+			t.Errorf("replayed %d entries: %+v, %v", full.Entries, full, err)
+		}
+
+		// What a checkpoint sums up is not read for the deep audit.
+		first := filepath.Join(dir, "game-1", "ledger", "000000000000001")
+		if err := os.WriteFile(first, []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantBalanced(t, s)
+		if _, err := s.AuditFull(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("the full audit of a damaged archive: %v", err)
+		}
+		r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
+		if err != nil || len(r.Problems) == 0 {
+			t.Errorf("the verification of a damaged archive: %+v, %v", r, err)
+		}
+	})
+}
+
+func wantVerified(t *testing.T, s *wallet.Service) wallet.LedgerReport {
+	t.Helper()
+	r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
+	if err != nil || len(r.Problems) > 0 {
+		t.Fatalf("the ledger is not whole: %+v, %v", r, err)
+	}
+	return r
+}
+
+// openAgain opens the store of a server once more, as another node does.
+func openAgain(t *testing.T, server *redistest.Server) *redisdb.DB {
+	t.Helper()
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// A node dies before each of its commands to the store, and others look on and go on.
+func TestACrashAtAnyStepLeavesNoGapAndNoDouble(t *testing.T) {
+	server, dir := redistest.StartFor(t), t.TempDir()
+	db := openAgain(t, server)
+	s := newArchiving(t, db, dir)
+	createToken(t, s, "GOLD", 0)
+	lines := int64(0)
+	add := func(n int) {
+		for range n {
+			credit(t, s, 1, "GOLD", "1")
+			lines++
+		}
+	}
+	add(60)
+	crashes := 0
+	for step := 1; ; step++ {
+		dying := openAgain(t, server)
+		commands := 0
+		redistest.FailCommands(dying, func() bool { commands++; return commands >= step })
+		err := newArchivingWithoutGames(dying, openArchive(t, dir)).Archive(t.Context(), game)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, apierror.StoreUnavailable) {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		crashes++
+		wantAllLines(t, newArchiving(t, db, dir), 1, lines, 9)
+		wantVerified(t, newArchiving(t, db, dir))
+		add(3)
+	}
+	if crashes < 10 {
+		t.Errorf("the node died %d times only", crashes)
+	}
+	archiveGame(t, s)
+	wantAllLines(t, s, 1, lines, 9, 100)
+	if entries := readLedger(t, s, 100); int64(len(entries)) != lines {
+		t.Errorf("%d entries; want %d", len(entries), lines)
+	}
+	wantVerified(t, s)
+	wantBalanced(t, s)
+}
+
+func newArchivingWithoutGames(db *redisdb.DB, a *archive.Archive) *wallet.Service {
+	return wallet.New(db, players{}, wallet.Options{Archive: a, Keep: smallKeep})
+}
+
+// wantUntouched fails the test unless an attempt to archive fails and removes nothing.
+func wantUntouched(t *testing.T, db *redisdb.DB, s *wallet.Service, base int64) error {
+	t.Helper()
+	err := s.Archive(t.Context(), game)
+	if err == nil {
+		t.Fatal("it was archived")
+	}
+	wantBase(t, db, base)
+	return err
+}
+
+func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
+		createToken(t, s, "GOLD", 0)
+		fill := func(n int) {
+			for range n {
+				credit(t, s, 1, "GOLD", "1")
+			}
+		}
+		fill(30)
+		archiveGame(t, s)
+		wantBase(t, db, 20)
+
+		// The disk is not mounted: money goes on.
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		fill(20)
+		wantUntouched(t, db, s, 20)
+		wantUntouched(t, db, newArchiving(t, db, dir), 20) // which knows no segment
+		if r, err := newService(db).Audit(t.Context(), game); err != nil || !r.Balanced {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if _, err := newService(db).AuditDeep(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("a recount without the archive: %v", err)
+		}
+		// Another disk is there instead: it lacks the segments before.
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := wantUntouched(t, db, newArchiving(t, db, dir), 20); !errors.Is(err, archive.ErrNotFound) {
+			t.Errorf("an empty archive: %v", err)
+		}
+		if err := errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)); err != nil {
+			t.Fatal(err)
+		}
+
+		// The archive has another segment than the store removed.
+		sum := db.Client.HGet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField).Val()
+		db.Client.HSet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField, "other")
+		if err := wantUntouched(t, db, newArchiving(t, db, dir), 20); !errors.Is(err, archive.ErrConflict) {
+			t.Errorf("another history: %v", err)
+		}
+		db.Client.HSet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField, sum)
+
+		// The totals are not the sums of the ledger: the entries are evidence.
+		addUnits(t, db, keys.Totals(game), "house:GOLD", 1)
+		wantUntouched(t, db, newArchiving(t, db, dir), 20)
+		addUnits(t, db, keys.Totals(game), "house:GOLD", -1)
+
+		archiveGame(t, s)
+		wantBase(t, db, 40)
+		wantAllLines(t, s, 1, 50, 9)
+		wantVerified(t, s)
+	})
+}
+
+// A store without its newest writes, as after a failover, has other entries under the same numbers.
+func TestEntriesOfAnotherHistoryAreNotArchived(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
+		createToken(t, s, "GOLD", 0)
+		for range 17 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		entries, err := db.Client.LRange(t.Context(), keys.Ledger(game), 0, -1).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := slices.Clone(entries[:10])
+		lost[9] = "1|lost|GOLD|test|op|m:-1;w2:1"
+		if _, err := openArchive(t, dir).WriteSegment(t.Context(), game, archive.Segment{}, lost); err != nil {
+			t.Fatal(err)
+		}
+		if err := wantUntouched(t, db, s, 0); !errors.Is(err, archive.ErrConflict) {
+			t.Errorf("%v", err)
+		}
+		rewound, err := s.RewindArchive(t.Context(), "test")
+		if err != nil || rewound.Segments != 1 {
+			t.Fatalf("%+v, %v", rewound, err)
+		}
+		archiveGame(t, s)
+		wantBase(t, db, 10)
+		wantVerified(t, s)
+	})
+}
+
+// Two archivers, money and readers at a time.
+func TestManyArchiversUnderLoad(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
+		createToken(t, s, "GOLD", 0)
+		const players, each = 4, 150
+		var money, others errgroup.Group
+		for userID := range int64(players) {
+			money.Go(func() error {
+				for range each {
+					in := wallet.CreditInput{UserID: userID + 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+					if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		done := make(chan struct{})
+		until := func(do func() error) {
+			others.Go(func() error {
+				for {
+					select {
+					case <-done:
+						return nil
+					default:
+						if err := do(); err != nil {
+							return err
+						}
+					}
+				}
+			})
+		}
+		for range 2 {
+			node := newArchiving(t, db, dir)
+			until(func() error { return node.Archive(t.Context(), game) })
+		}
+		until(func() error {
+			r, err := s.AuditDeep(t.Context(), game)
+			if err == nil && !r.Balanced {
+				err = fmt.Errorf("%+v", r)
+			}
+			return err
+		})
+		until(func() error {
+			page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 30})
+			for i, l := range page.Lines {
+				if l.ID != page.Lines[0].ID-int64(i) || l.BalanceAfterUnits != wallet.Units(l.ID) {
+					return fmt.Errorf("line %d of the page is %+v", i, l)
+				}
+			}
+			return err
+		})
+		err := money.Wait()
+		close(done)
+		if err := errors.Join(err, others.Wait()); err != nil {
+			t.Fatal(err)
+		}
+		archiveGame(t, s)
+		wantBase(t, db, players*each-10)
+		for userID := range int64(players) {
+			wantAllLines(t, s, userID+1, each, 40)
+		}
+		wantVerified(t, s)
+		wantBalanced(t, s)
+	})
+}
+
+// The elected node does it by itself, and reports.
+func TestNodesArchiveByThemselves(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
+		createToken(t, s, "GOLD", 0)
+		for range 60 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var nodes errgroup.Group
+		nodes.Go(func() error { return s.Run(ctx) })
+		nodes.Go(func() error { return newArchiving(t, db, dir).Run(ctx) })
+		redistest.Eventually(t, "50 entries have left, and a checkpoint is there", func() bool {
+			numbers, _ := openArchive(t, dir).Checkpoints(t.Context(), game)
+			return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "50" && slices.Equal(numbers, []int64{40})
+		})
+		if status, ok := s.ArchiveStatus(); !ok || !status.OK {
+			t.Errorf("%+v", status)
+		}
+		stop()
+		if err := nodes.Wait(); err != nil {
+			t.Error(err)
+		}
+		if _, ok := newService(db).ArchiveStatus(); ok {
+			t.Error("a node without an archive reports on one")
+		}
+	})
+}
+
+// What a store keeps does not grow with the years: at the size of production, and with lines of
+// players who get them without a posting.
+func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
+	server := redistest.StartFor(t)
+	db := openAgain(t, server)
+	makeGames(db)
+	a, err := archive.Open("file://"+t.TempDir(), archive.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := wallet.New(db, players{}, wallet.Options{Archive: a})
+	createToken(t, s, "GOLD", 0)
+	const cycles, entriesEach = 12, 2000
+	var sizes []int64
+	seq := 0
+	for cycle := range cycles {
+		_, err := db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			for range entriesEach { // as wallet_credit writes them
+				seq++
+				p.RPush(t.Context(), keys.Ledger(game), "1700000000000|abcdefgh|GOLD|reward|op|m:-1;w1:1")
+				p.RPush(t.Context(), keys.WalletLines(game, 1),
+					fmt.Sprintf("%d-abcdefgh|user.balance|1700000000000|GOLD|0|1|%d|0|reward|op", seq, seq))
+				p.HSet(t.Context(), keys.Wallet(game, 1), "GOLD", fmt.Sprintf("%d|0", seq), keys.WalletSeqField, seq)
+			}
+			p.HIncrBy(t.Context(), keys.Totals(game), "minted:GOLD", entriesEach)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Archive(t.Context(), game); err != nil {
+			t.Fatal(err)
+		}
+		info, err := redistest.ReadInfo(t.Context(), redistest.Dial(t, server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cycle > 1 { // the first ones fill what stays
+			sizes = append(sizes, int64(info["used_memory_dataset"]))
+		}
+		t.Logf("after %d entries: %d bytes of data, %d entries and %d lines in the store", seq,
+			int64(info["used_memory_dataset"]), db.Client.LLen(t.Context(), keys.Ledger(game)).Val(),
+			db.Client.LLen(t.Context(), keys.WalletLines(game, 1)).Val())
+	}
+	if smallest, largest := slices.Min(sizes), slices.Max(sizes); largest-smallest > 300_000 {
+		t.Errorf("the store has from %d to %d bytes", smallest, largest)
+	}
+	wantBalanced(t, s)
+	wantAllLines(t, s, 1, int64(seq), 100)
+}
+
+// The replication stands still while entries go to the archive, and the replica is promoted: it has
+// neither what was archived nor that it left the store.
+func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
+	primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
+	replica := redistest.StartReplica(t, link.Addr)
+	db, err := redisdb.Open("redis://" + front.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	dir := t.TempDir()
+	s := newArchiving(t, db, dir)
+	createToken(t, s, "GOLD", 0)
+	fill := func(n int, amount wallet.AmountInput) {
+		for range n {
+			credit(t, s, 1, "GOLD", amount)
+		}
+	}
+	fill(30, "1")
+	archiveGame(t, s)
+	wantBase(t, db, 20)
+	redistest.Eventually(t, "the replica has it", func() bool {
+		return redistest.Dial(t, replica).Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
+	})
+	link.Cut()
+	fill(30, "1")
+	archiveGame(t, s)
+	wantBase(t, db, 50)
+
+	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	front.Retarget(replica.Addr)
+	redistest.Eventually(t, "the replica serves", func() bool {
+		return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
+	})
+	fill(3, "2")
+	node := newArchiving(t, db, dir)
+	lost := map[int64]int64{game: 2}
+	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	wantStatus := func(text string) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		var running errgroup.Group
+		running.Go(func() error { return node.Run(ctx) })
+		redistest.Eventually(t, "the archive "+text, func() bool {
+			status, _ := node.ArchiveStatus()
+			return strings.Contains(status.Detail, text)
+		})
+		stop()
+		if err := running.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantStatus(`has ledger entries of 1 games that the store lost: stop the nodes and run "parlor ledger rewind"`)
+	r, err := node.VerifyLedger(t.Context(), game, func(int64) {})
+	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "parlor ledger rewind") {
+		t.Errorf("the verification: %+v, %v", r, err)
+	}
+	// It stays as it is, also when the store has as many entries again.
+	fill(40, "2")
+	if err := wantUntouched(t, db, s, 20); !errors.Is(err, archive.ErrConflict) {
+		t.Errorf("%v", err)
+	}
+	segment, err := openArchive(t, dir).ReadSegment(t.Context(), game, 31)
+	if err != nil || segment.Last != 40 {
+		t.Errorf("%+v, %v", segment, err)
+	}
+	wantBalanced(t, node)
+
+	rewound, err := newArchiving(t, db, dir).RewindArchive(t.Context(), "test")
+	if err != nil || rewound.Segments != 3 || rewound.Checkpoints != 1 || rewound.Lines == 0 {
+		t.Errorf("%+v, %v", rewound, err)
+	}
+	s, node = newArchiving(t, db, dir), newArchiving(t, db, dir)
+	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	wantStatus("takes what leaves the store")
+	archiveGame(t, s)
+	wantBase(t, db, 60)
+	wantVerified(t, s)
+	wantBalanced(t, s)
+}

@@ -1,0 +1,131 @@
+package wallet_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+const (
+	userID        = 1 // a player of the first game
+	strangerID    = 2 // a player of the other game
+	unknownUserID = 3
+)
+
+// Who may do what, without the checks of package handlers.
+func TestTheRoleOfTheCallerDecides(t *testing.T) {
+	db := redistest.Single(t)
+	s := wallet.New(db, players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
+	createToken(t, s, "GOLD", 0)
+	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
+		Games: &[]wallet.TokenGameInput{{GameID: game, MintLimitPerDay: "5"}, {GameID: otherGame, MintLimitPerDay: "5"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	credit(t, s, userID, "GOLD", "1000")
+	credit(t, s, strangerID, "GOLD", "1000")
+
+	creditOf := func(userID int64) func(principal.Caller) error {
+		return func(c principal.Caller) error {
+			in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+			_, err := s.Credit(t.Context(), c, in, noReceipt)
+			return err
+		}
+	}
+	debitOf := func(userID int64) func(principal.Caller) error {
+		return func(c principal.Caller) error {
+			in := wallet.DebitInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+			_, err := s.Debit(t.Context(), c, in, noReceipt)
+			return err
+		}
+	}
+	tokens := 0
+	columns := []principal.Caller{
+		{},
+		{GameID: game, UserID: userID}, // without a role
+		{Role: principal.Player, UserID: userID, GameID: game},
+		{Role: principal.Player, UserID: strangerID, GameID: otherGame},
+		{Role: principal.Server, GameID: game},
+		{Role: principal.Server, GameID: otherGame},
+		{Role: principal.Server}, // of no game
+		operator,
+		system,
+		{Role: "other"},
+	}
+	ok, no, user := scripts.OK, apierror.Forbidden.Code, apierror.UserNotFound.Code
+	for _, c := range []struct {
+		verb string
+		call func(principal.Caller) error
+		want []string // by column
+	}{
+		{"credit a player", creditOf(userID), []string{no, no, no, no, ok, user, user, ok, no, no}},
+		{"credit a stranger", creditOf(strangerID), []string{no, no, no, no, user, ok, user, ok, no, no}},
+		{"credit an unknown user", creditOf(unknownUserID), []string{no, no, no, no, user, user, user, user, no, no}},
+		{"credit no user", creditOf(0), []string{no, no, no, no, user, user, user, user, no, no}},
+		{"debit a player", debitOf(userID), []string{no, no, no, no, ok, user, user, ok, no, no}},
+		{"debit a stranger", debitOf(strangerID), []string{no, no, no, no, user, ok, user, ok, no, no}},
+		{"debit an unknown user", debitOf(unknownUserID), []string{no, no, no, no, user, user, user, user, no, no}},
+		{"grant", func(c principal.Caller) error {
+			return s.Grant(t.Context(), c, wallet.GrantInput{UserID: userID, GameID: game, TokenCode: "GOLD", Units: 1})
+		}, []string{no, no, no, no, no, no, no, no, ok, no}},
+		{"create a token", func(c principal.Caller) error {
+			tokens++
+			_, err := s.CreateToken(t.Context(), c, wallet.TokenDefinition{
+				Code: "T" + wallet.Units(tokens).String(), Name: "Test", Metadata: wallet.Metadata{Decimals: "0"},
+			})
+			return err
+		}, []string{no, no, no, no, no, no, no, ok, no, no}},
+		{"patch a token", func(c principal.Caller) error {
+			_, err := s.PatchToken(t.Context(), c, "GOLD", wallet.TokenPatch{Name: new("Pure gold")})
+			return err
+		}, []string{no, no, no, no, no, no, no, ok, no, no}},
+	} {
+		var got []string
+		for _, caller := range columns {
+			got = append(got, codeOf(c.call(caller)))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
+		}
+	}
+	if b, err := s.ReadBalance(t.Context(), game, userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
+		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.SpendableUnits, err)
+	}
+}
+
+// codeOf returns the code of an error, scripts.OK for none.
+func codeOf(err error) string {
+	if err == nil {
+		return scripts.OK
+	}
+	if e, ok := apierror.As(err); ok {
+		return e.Code
+	}
+	return err.Error()
+}
+
+// A failed lookup must not be taken for an unknown player.
+func TestAFailedLookupOfThePlayerIsReturned(t *testing.T) {
+	s := wallet.New(redistest.Single(t), failingPlayers{}, wallet.Options{})
+	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+	if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.StoreUnavailable) {
+		t.Error(err)
+	}
+}
+
+type failingPlayers struct{}
+
+func (failingPlayers) Game(context.Context, int64) (int64, error) {
+	return 0, apierror.StoreUnavailable
+}

@@ -1,0 +1,316 @@
+package wallet_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+	"pgregory.net/rapid"
+)
+
+// The entries are added in Lua, page by page, and by Redis.
+func TestFoldedTotalsAreTheSumsOfTheLedger(t *testing.T) {
+	embedded, err := redisdb.Open(redisdb.EmbeddedURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = embedded.Close() }()
+	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
+		t.Run(store, func(t *testing.T) {
+			s := newService(db)
+			rapid.Check(t, func(t *rapid.T) { checkFold(t, db, s) })
+		})
+	}
+}
+
+func checkFold(t *rapid.T, db *redisdb.DB, s *wallet.Service) {
+	ctx := t.Context()
+	db.Client.Del(ctx, keys.Ledger(game), keys.LedgerBase(game), keys.Totals(game))
+	base := rapid.Int64Range(0, 5).Draw(t, "removed entries")
+	db.Client.Set(ctx, keys.LedgerBase(game), base, 0)
+	db.Client.HSet(ctx, keys.Totals(game), keys.TotalsFoldedField, base)
+	kinds := map[string]string{
+		"w7": "wallets", "w12": "wallets", "e": "escrow", "h": "house", "p": "prizes", "m": "minted",
+	}
+	units := rapid.OneOf(rapid.Int64Range(-3, 3), rapid.Int64Range(-int64(wallet.MaxUnits), int64(wallet.MaxUnits)),
+		rapid.Int64Range(999_999_999_999_990, 1_000_000_000_000_010), rapid.Just(int64(999_999_999_999_999)),
+		rapid.Just(int64(-99_999_999_999_999)), rapid.Just(int64(wallet.MaxUnits)))
+	want := map[string]*big.Int{}
+	var entries []any
+	for range rapid.IntRange(0, 30).Draw(t, "entries") {
+		code := rapid.SampledFrom([]string{"GOLD", "a.b-c_D9"}).Draw(t, "token")
+		var postings []string
+		for range rapid.IntRange(0, 4).Draw(t, "postings") {
+			account := rapid.SampledFrom([]string{"w7", "w12", "e", "h", "p", "m"}).Draw(t, "account")
+			n := units.Draw(t, "units")
+			postings = append(postings, fmt.Sprintf("%s:%d", account, n))
+			field := kinds[account] + ":" + code
+			if want[field] == nil {
+				want[field] = new(big.Int)
+			}
+			want[field].Add(want[field], big.NewInt(n))
+		}
+		entries = append(entries, "1|nonce|"+code+"|reason %7C w7:1|ref|"+strings.Join(postings, ";"))
+	}
+	split := rapid.IntRange(0, len(entries)).Draw(t, "folded first")
+	for _, some := range [][]any{entries[:split], entries[split:]} {
+		if len(some) > 0 {
+			db.Client.RPush(ctx, keys.Ledger(game), some...)
+		}
+		if err := s.Fold(ctx, game); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := db.Client.HGetAll(ctx, keys.Totals(game)).Result()
+	if err != nil || stored[keys.TotalsFoldedField] != fmt.Sprint(base+int64(len(entries))) {
+		t.Fatalf("the totals are %v, %v", stored, err)
+	}
+	for field, sum := range want {
+		if strings.HasPrefix(field, "minted") { // kept by the scripts that mint
+			if stored[field] != "" {
+				t.Fatalf("%s was folded", field)
+			}
+		} else if got := cmp.Or(stored[field], "0"); got != sum.String() {
+			t.Fatalf("%s is %s; want %s", field, got, sum)
+		}
+	}
+}
+
+func TestALongLedgerIsFoldedInPages(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		const entries = 2500 // more than the quick report reads without folding
+		credit(t, s, 1, "GOLD", "1")
+		for range entries - 1 {
+			addEntry(t, db, "GOLD", "m:-1;w1:1")
+		}
+		addUnits(t, db, keys.Totals(game), "minted:GOLD", entries-1)
+		if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced || r.Tokens[0].WalletsUnits != entries {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		wantFolded(t, db, game, entries)
+	})
+}
+
+func wantFolded(t *testing.T, db *redisdb.DB, gameID, want int64) {
+	t.Helper()
+	folded, err := db.Client.HGet(t.Context(), keys.Totals(gameID), keys.TotalsFoldedField).Int64()
+	if err != nil || folded != want {
+		t.Fatalf("game %d: %d entries are folded, %v; want %d", gameID, folded, err, want)
+	}
+}
+
+// Every node runs the folding, and any one of them does it.
+func TestTheTotalsFollowTheLedger(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		nodes := []*wallet.Service{
+			wallet.New(db, players{strangerID: otherGame}, wallet.Options{}),
+			wallet.New(db, players{strangerID: otherGame}, wallet.Options{}),
+		}
+		makeGames(db)
+		createToken(t, nodes[0], "GOLD", 0)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, len(nodes))
+		for _, node := range nodes {
+			go func() { ended <- node.Run(ctx) }()
+		}
+		credit(t, nodes[0], userID, "GOLD", "10")
+		credit(t, nodes[1], strangerID, "GOLD", "20")
+		debit(t, nodes[1], strangerID, "GOLD", "5")
+		for gameID, want := range map[int64]string{game: "10", otherGame: "15"} {
+			redistest.Eventually(t, "the totals have what was minted", func() bool {
+				return db.Client.HGet(t.Context(), keys.Totals(gameID), "wallets:GOLD").Val() == want
+			})
+		}
+		stop()
+		for range nodes {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// foldAs folds one credit of 1 GOLD as the leader with a fence.
+func foldAs(t *testing.T, db *redisdb.DB, fence string, before, base int64) scripts.Status {
+	t.Helper()
+	reply, err := db.RunScript(t.Context(), scripts.LedgerFold,
+		[]string{keys.Totals(game), keys.LedgerBase(game), keys.TotalsFence(game), keys.Ledger(game)},
+		fence, before, base, before+1, db.Client.LIndex(t.Context(), keys.Ledger(game), before-base).Val(),
+		"wallets:GOLD", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Status
+}
+
+func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		for range 5 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		folded := int64(0)
+		for i, c := range []struct {
+			fence        string
+			before, base int64
+			want         scripts.Status
+		}{
+			{"9", 0, 0, scripts.OK},
+			{"9", 0, 0, scripts.Stale}, // the same call again
+			{"10", 1, 0, scripts.OK},
+			{"9", 2, 0, scripts.Stale},  // it was followed
+			{"10", 3, 0, scripts.Stale}, // it skips an entry
+			{"10", 2, 1, scripts.Stale}, // it has read a ledger of which entries were removed
+			{"10", 2, 0, scripts.OK},
+			{"", 3, 0, scripts.OK}, // no leader
+			{"9", 4, 0, scripts.Stale},
+		} {
+			if got := foldAs(t, db, c.fence, c.before, c.base); got != c.want {
+				t.Fatalf("call %d, %+v: %s", i, c, got)
+			}
+			if c.want == scripts.OK {
+				folded++
+			}
+			wantFolded(t, db, game, folded)
+		}
+		wantBalanced(t, s)
+		db.Client.RPop(t.Context(), keys.Ledger(game)) // it is in the totals
+		db.Client.RPop(t.Context(), keys.Ledger(game))
+		if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced {
+			t.Errorf("without an entry that was folded: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestAGameAtRestIsNotWritten(t *testing.T) {
+	db := redistest.Single(t)
+	s := newService(db)
+	if err := s.Fold(t.Context(), otherGame); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := db.Client.Exists(t.Context(), keys.Totals(otherGame)).Result(); err != nil || n != 0 {
+		t.Errorf("%d keys were written, %v", n, err)
+	}
+}
+
+// Two games may be on different masters.
+func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		const games = 5
+		playersOf := players{}
+		for id := range int64(games) {
+			playersOf[id+1] = id + 1 // player 3 is of game 3
+		}
+		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s := wallet.New(db, playersOf, wallet.Options{})
+		createToken(t, s, "GOLD", 1)
+		for id := range int64(games) {
+			credit(t, s, id+1, "GOLD", wallet.AmountInput(fmt.Sprint(id+1)))
+			b, err := s.ReadBalance(t.Context(), id+1, id+1, "GOLD")
+			if err != nil || b.SpendableUnits != wallet.Units(10*(id+1)) {
+				t.Errorf("player %d: %+v, %v", id+1, b, err)
+			}
+			token, err := s.FindToken(t.Context(), id+1, "GOLD")
+			if err != nil || token.Supply.Units != wallet.Units(10*(id+1)) {
+				t.Errorf("in game %d there is %v, %v", id+1, token.Supply, err)
+			}
+			if b, err = s.ReadBalance(t.Context(), 1+(id+1)%games, id+1, "GOLD"); err != nil || b.SpendableUnits != 0 {
+				t.Errorf("player %d has a balance in another game: %+v, %v", id+1, b, err)
+			}
+			page, err := s.Ledger(t.Context(), id+1, id+1, wallet.LedgerQuery{Limit: 10})
+			if err != nil || len(page.Lines) != 1 || page.Lines[0].ID != 1 {
+				t.Errorf("player %d: %+v, %v", id+1, page, err)
+			}
+		}
+		const sum = 10 * (1 + 2 + 3 + 4 + 5)
+		if token, err := s.FindToken(t.Context(), 0, "GOLD"); err != nil || token.Supply.Units != sum {
+			t.Errorf("in all games there is %v, %v", token.Supply, err)
+		}
+		if err := s.Fold(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Audit(t.Context(), 0)
+		if err != nil || !r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].WalletsUnits != sum {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		d, err := s.AuditDeep(t.Context(), 0)
+		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != games || d.Wallets != games {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		// What one game has too much does not make up for what another one lacks.
+		addUnits(t, db, keys.Totals(2), "house:GOLD", 1)
+		addUnits(t, db, keys.Totals(3), "house:GOLD", -1)
+		if r, err = s.Audit(t.Context(), 0); err != nil || r.Balanced || r.Tokens[0].DeltaUnits != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if d, err = s.AuditDeep(t.Context(), 0); err != nil || d.Balanced || len(d.Differences) != 2 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if r, err = s.Audit(t.Context(), 4); err != nil || !r.Balanced || r.Tokens[0].WalletsUnits != 40 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestEntriesThatLeftTheLedgerBeforeTheyWereFoldedAreAnError(t *testing.T) {
+	db := redistest.Single(t)
+	s := newService(db)
+	createToken(t, s, "GOLD", 0)
+	credit(t, s, 1, "GOLD", "1")
+	db.Client.Set(t.Context(), keys.LedgerBase(game), 1, 0)
+	if _, err := s.Audit(t.Context(), game); err == nil {
+		t.Error("the audit returned no error")
+	}
+	if err := s.Fold(t.Context(), game); err == nil || errors.Is(err, apierror.StoreUnavailable) {
+		t.Errorf("the fold returned %v", err)
+	}
+}
+
+func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		ctx, s := t.Context(), newService(db)
+		createToken(t, s, "GOLD", 2)
+		for _, g := range []int64{game, otherGame} {
+			entry := "1|nonce|GOLD|test|test|m:-5;h:5"
+			if err := db.Client.RPush(ctx, keys.Ledger(g), entry).Err(); err != nil {
+				t.Fatal(err)
+			}
+			addUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
+		}
+		if err := db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Audit(ctx, 0)
+		if err != nil || r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].HouseUnits != 5 {
+			t.Errorf("the report is %+v, %v", r, err)
+		}
+		if r, err := s.Audit(ctx, otherGame); err != nil || !r.Balanced {
+			t.Errorf("the report of the other game is %+v, %v", r, err)
+		}
+		runCtx, stop := context.WithCancel(ctx)
+		ended := make(chan error)
+		go func() { ended <- s.Run(runCtx) }()
+		redistest.Eventually(t, "the other game is folded", func() bool {
+			return db.Client.HGet(ctx, keys.Totals(otherGame), keys.TotalsFoldedField).Val() == "1"
+		})
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

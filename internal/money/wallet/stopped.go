@@ -1,0 +1,88 @@
+package wallet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+)
+
+// Stopped is a reason why money does not move, or why some of it may be missing, that no operator
+// has accepted yet.
+type Stopped struct {
+	GameID int64     `json:"gameId,omitzero"` // 0 for all games
+	Cause  string    `json:"cause"`           // of package history or stops, or one of those below
+	Reason string    `json:"reason"`          // a sentence for operators
+	At     time.Time `json:"at"`              // UTC, when a node noticed
+}
+
+// The causes beside those of packages history and stops.
+const (
+	LossCause           = "loss"            // nodes noticed a loss; money goes on unless something else stops it
+	NoInstallationCause = "no_installation" // the store is empty, or not that of the nodes
+	LayoutCause         = "layout"          // the store has keys of another layout
+)
+
+// readStopped returns the reasons for a game, for every game when gameID is 0: those of the history
+// first, then losses, then stopped games.
+func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, error) {
+	status, err := history.ReadStatus(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	games, err := stops.ReadAll(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	list := []Stopped{}
+	if s := status.Stop; s != nil {
+		list = append(list, Stopped{Cause: string(s.Cause), Reason: s.Sentence(), At: s.At.UTC()})
+	}
+	for _, l := range status.NotAccepted() {
+		list = append(list, Stopped{
+			GameID: l.GameID, Cause: LossCause, At: l.At,
+			Reason: "the store lost " + l.Sentence() + "; an operator can accept it with: parlor store accept",
+		})
+	}
+	for _, s := range games {
+		reason := s.Detail
+		if s.Cause == conservationCause {
+			reason += fmt.Sprintf("; look with parlor audit --deep; an operator can accept it with: "+
+				"POST /api/v1/admin/games/%d/accept-audit", s.GameID)
+		}
+		list = append(list, Stopped{GameID: s.GameID, Cause: s.Cause, Reason: reason, At: s.At})
+	}
+	return slices.DeleteFunc(list, func(s Stopped) bool {
+		return gameID != 0 && s.GameID != 0 && s.GameID != gameID
+	}), nil
+}
+
+// UnreadableReport returns the report on a store of which nothing but its record may be read. It is
+// not balanced, whatever the store has.
+func UnreadableReport(found redisdb.Installation) Report {
+	cause := NoInstallationCause
+	if found.HasOtherLayout() {
+		cause = LayoutCause
+	}
+	now := time.Now().UTC()
+	return Report{
+		Tokens: []TokenTotal{}, CheckedAt: now,
+		Stopped: []Stopped{{Cause: cause, Reason: found.Problem(), At: now}},
+	}
+}
+
+// IsUnreadable reports whether nothing was audited: see UnreadableReport.
+func (r *Report) IsUnreadable() bool {
+	return slices.ContainsFunc(r.Stopped, func(s Stopped) bool {
+		return s.Cause == NoInstallationCause || s.Cause == LayoutCause
+	})
+}
+
+// HasOnlyLosses reports whether all that nodes noticed are losses, which stop no money.
+func (r *Report) HasOnlyLosses() bool {
+	return !slices.ContainsFunc(r.Stopped, func(s Stopped) bool { return s.Cause != LossCause })
+}

@@ -1,0 +1,527 @@
+package wallet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const (
+	game      = 1
+	otherGame = 2
+)
+
+var (
+	operator = principal.Caller{Role: principal.Operator}
+	system   = principal.Caller{Role: principal.System}
+
+	noReceipt idempotency.Receipt
+)
+
+// players has every player but those it names in the first game; the others are unknown when their
+// game is 0.
+type players map[int64]int64
+
+func (p players) Game(_ context.Context, userID int64) (int64, error) {
+	gameID, ok := p[userID]
+	switch {
+	case !ok:
+		return game, nil
+	case gameID == 0:
+		return 0, apierror.UserNotFound
+	default:
+		return gameID, nil
+	}
+}
+
+func newService(db *redisdb.DB) *wallet.Service {
+	makeGames(db)
+	return wallet.New(db, players{}, wallet.Options{})
+}
+
+// makeGames gives the store the two games.
+func makeGames(db *redisdb.DB) {
+	if err := db.Client.Set(context.Background(), keys.GameIDCounter(), otherGame, 0).Err(); err != nil {
+		panic(err)
+	}
+}
+
+func createToken(t *testing.T, s *wallet.Service, code string, decimals int) wallet.Token {
+	t.Helper()
+	token, err := s.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+		Code: code, Name: "Token " + code,
+		Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB01", Decimals: strconv.Itoa(decimals)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func credit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
+	t.Helper()
+	in := wallet.CreditInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
+	if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func debit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
+	t.Helper()
+	in := wallet.DebitInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
+	if _, err := s.Debit(t.Context(), operator, in, noReceipt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantJSON compares the wire form of a value.
+func wantJSON(t *testing.T, value any, want string) {
+	t.Helper()
+	got, err := wire.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s, otherNode := newService(db), newService(db)
+		gold, lead := createToken(t, s, "GOLD", 6), createToken(t, s, "lead.v2-x_", 0)
+		if gold.ID != 1 || lead.ID != 2 || gold.Decimals != 6 {
+			t.Fatalf("%+v, %+v", gold, lead)
+		}
+		taken := wallet.TokenDefinition{Code: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}
+		if _, err := s.CreateToken(t.Context(), operator, taken); !errors.Is(err, apierror.TokenCodeTaken) {
+			t.Errorf("a second token of the code: %v", err)
+		}
+		if got, err := otherNode.TokenByID(t.Context(), game, 2); err != nil || got.Code != "lead.v2-x_" {
+			t.Errorf("by id: %+v, %v", got, err)
+		}
+		for _, id := range []int64{0, -1, 3} {
+			if _, err := s.TokenByID(t.Context(), game, id); !errors.Is(err, apierror.TokenNotFound) {
+				t.Errorf("id %d: %v", id, err)
+			}
+		}
+		patch := wallet.TokenPatch{Name: new("x")}
+		for _, code := range []string{"", "none", "next", "GO:LD", "gold"} {
+			if _, err := s.FindToken(t.Context(), game, code); !errors.Is(err, apierror.TokenNotFound) {
+				t.Errorf("code %q: %v", code, err)
+			}
+			if _, err := s.PatchToken(t.Context(), operator, code, patch); !errors.Is(err, apierror.TokenNotFound) {
+				t.Errorf("patch of %q: %v", code, err)
+			}
+		}
+		all, err := s.Tokens(t.Context(), game)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]wallet.Token{gold, lead}, all); diff != "" {
+			t.Errorf("all tokens (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s, otherNode := newService(db), newService(db)
+		want := createToken(t, s, "GOLD", 6)
+		if _, err := otherNode.FindToken(t.Context(), game, "GOLD"); err != nil { // now it is cached
+			t.Fatal(err)
+		}
+		logo := new("https://parlor.example/gold.svg")
+		want.Name, want.LogoURL, want.Metadata.PolicyID = "Pure gold", logo, ""
+		patch := wallet.TokenPatch{Name: &want.Name, LogoURL: &logo, PolicyID: new("")}
+		got, err := s.PatchToken(t.Context(), operator, "GOLD", patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the patched token (-want +got)\n%s", diff)
+		}
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.Now().Add(5 * time.Second); ; <-tick.C {
+			if got, err := otherNode.FindToken(t.Context(), game, "GOLD"); err == nil && got.Name == "Pure gold" {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("the other node still sees %+v, %v", got, err)
+			}
+		}
+		noLogo := (*string)(nil)
+		got, err = s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{LogoURL: &noLogo})
+		if err != nil || got.LogoURL != nil {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestAnInvalidTokenIsRejectedWithAllItsFields(t *testing.T) {
+	s := newService(redistest.Single(t))
+	for _, c := range []struct {
+		definition wallet.TokenDefinition
+		want       []string
+	}{
+		{wallet.TokenDefinition{}, []string{"tokenId", "tokenName", "metadata.decimals"}},
+		{
+			wallet.TokenDefinition{
+				Code: "A B", Name: "a\nb", LogoURL: new("javascript:alert(1)"),
+				Metadata: wallet.Metadata{AssetName: "xyz", PolicyID: "0x1", Decimals: "19"},
+			},
+			[]string{"tokenId", "tokenName", "logoUrl", "metadata.assetName", "metadata.policyId", "metadata.decimals"},
+		},
+		{
+			wallet.TokenDefinition{
+				Code: "A", Name: "a", LogoURL: new("https://"), Metadata: wallet.Metadata{Decimals: "01"},
+			},
+			[]string{"logoUrl", "metadata.decimals"},
+		},
+		{
+			wallet.TokenDefinition{Code: "A", Name: "a", LogoURL: new(""), Metadata: wallet.Metadata{Decimals: "-1"}},
+			[]string{"logoUrl", "metadata.decimals"},
+		},
+	} {
+		_, err := s.CreateToken(t.Context(), operator, c.definition)
+		e, ok := apierror.As(err)
+		if !ok || e.Code != apierror.InvalidRequest.Code {
+			t.Errorf("%+v: %v", c.definition, err)
+			continue
+		}
+		var fields []string
+		for _, f := range e.FieldErrors {
+			fields = append(fields, f.Field)
+		}
+		if diff := cmp.Diff(c.want, fields); diff != "" {
+			t.Errorf("%+v: (-want +got)\n%s", c.definition, diff)
+		}
+	}
+}
+
+func TestTokensAndBalancesOnTheWire(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "SILVER", 0)
+		createToken(t, s, "GOLD", 6)
+		credit(t, s, 7, "GOLD", "2.5")
+		credit(t, s, 7, "SILVER", "3")
+		debit(t, s, 7, "SILVER", "3")
+		token, err := s.FindToken(t.Context(), game, "GOLD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		balances, err := s.ReadBalances(t.Context(), game, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const silver = `{"id":1,"tokenId":"SILVER","tokenName":"Token SILVER","logoUrl":null,` +
+			`"metadata":{"assetName":"676f","policyId":"AB01","decimals":"0"},` +
+			`"volume":0,"amount":"0","held":0,"heldAmount":"0"}`
+		const gold = `{"id":2,"tokenId":"GOLD","tokenName":"Token GOLD","logoUrl":null,` +
+			`"metadata":{"assetName":"676f","policyId":"AB01","decimals":"6"},"volume":2.5`
+		wantJSON(t, token, gold+"}")
+		wantJSON(t, balances.Balances, "["+silver+","+gold+`,"amount":"2500000","held":0,"heldAmount":"0"}]`)
+
+		none, err := s.ReadBalances(t.Context(), game, 8)
+		if err != nil || none.Balances == nil || len(none.Balances) != 0 || none.AsOf.IsZero() {
+			t.Errorf("balances of an empty wallet: %+v, %v", none, err)
+		}
+		if b, err := s.ReadBalance(t.Context(), game, 8, "GOLD"); err != nil || b.SpendableUnits != 0 || b.Code != "GOLD" {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+}
+
+func TestTheLedgerIsReadInPages(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 1)
+		createToken(t, s, "LEAD", 0)
+		var goldIDs []int64
+		for i := range 300 { // more than one step of the search for one token
+			if i%100 == 7 {
+				credit(t, s, 1, "GOLD", "0.5")
+				goldIDs = append(goldIDs, int64(i+1))
+			} else {
+				credit(t, s, 1, "LEAD", "1")
+			}
+		}
+		readAll := func(code string, limit int) (ids []int64) {
+			for before := int64(0); ; {
+				page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: limit})
+				if err != nil || len(page.Lines) > limit {
+					t.Fatalf("%d lines, %v", len(page.Lines), err)
+				}
+				for _, l := range page.Lines {
+					ids = append(ids, l.ID)
+				}
+				if page.NextBefore == 0 {
+					return ids
+				}
+				before = page.NextBefore
+			}
+		}
+		slices.Reverse(goldIDs)
+		for _, limit := range []int{1, 2, 3, 100} {
+			if diff := cmp.Diff(goldIDs, readAll("GOLD", limit)); diff != "" {
+				t.Errorf("lines of GOLD, %d at a time (-want +got)\n%s", limit, diff)
+			}
+		}
+		all := readAll("", 99)
+		newestFirst := slices.IsSortedFunc(all, func(a, b int64) int { return int(b - a) })
+		if len(all) != 300 || all[0] != 300 || all[299] != 1 || !newestFirst {
+			t.Errorf("all lines: %v", all)
+		}
+		page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "GOLD", Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Lines[0].At = time.Time{}
+		wantJSON(t, page.Lines[0], `{"id":208,"at":"0001-01-01T00:00:00.000Z","tokenId":"GOLD","delta":0.5,`+
+			`"deltaAmount":"5","balanceAfter":1.5,"balanceAfterAmount":"15","reason":"test","ref":"op"}`)
+		_, err = s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "NONE", Limit: 1})
+		if !errors.Is(err, apierror.TokenNotFound) {
+			t.Errorf("an unknown token: %v", err)
+		}
+	})
+}
+
+// The archiver removes lines from the front; the ids of the others stay. This node has no archive.
+func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		for range 50 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		removed := int64(0)
+		for _, upTo := range []int64{0, 20, 50} {
+			db.Client.LTrim(t.Context(), keys.WalletLines(game, 1), upTo-removed, -1)
+			db.Client.HSet(t.Context(), keys.Wallet(game, 1), keys.WalletBaseField, upTo)
+			removed = upTo
+			for _, code := range []string{"", "GOLD"} {
+				want := int64(50)
+				for before := int64(0); ; {
+					q := wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: 7}
+					page, err := s.Ledger(t.Context(), game, 1, q)
+					if errors.Is(err, apierror.StoreUnavailable) && want == upTo {
+						break // it says that there are older ones
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, l := range page.Lines {
+						if l.ID != want || l.BalanceAfterUnits != wallet.Units(want) {
+							t.Fatalf("line %d has the id %d and the balance %s", want, l.ID, l.BalanceAfterUnits)
+						}
+						want--
+					}
+					if page.NextBefore == 0 {
+						break
+					}
+					before = page.NextBefore
+				}
+				if want != upTo {
+					t.Errorf("the lines end at %d; want %d", want, upTo)
+				}
+			}
+			page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{BeforeLine: 10, Limit: 100})
+			if upTo > 0 {
+				if !errors.Is(err, apierror.StoreUnavailable) {
+					t.Errorf("lines that were removed: %+v, %v", page, err)
+				}
+				continue
+			}
+			if want := 9; err != nil || len(page.Lines) != want {
+				t.Errorf("%d lines before the tenth, %v; want %d", len(page.Lines), err, want)
+			}
+		}
+	})
+}
+
+func TestReasonsAreKeptToTheLetter(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		const reason = `a|b;c%7C "π" \ w1:5`
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "5", Reason: reason}
+		if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 1})
+		if err != nil || page.Lines[0].Reason != reason || page.Lines[0].Ref != "op" {
+			t.Errorf("%+v, %v", page, err)
+		}
+		wantBalanced(t, s)
+	})
+}
+
+// A request that is sent again and again must not stay in the store for ever.
+func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+		for name, send := range map[string]func(idempotency.Receipt) (wallet.ChangeResult, error){
+			"credit": func(r idempotency.Receipt) (wallet.ChangeResult, error) {
+				return s.Credit(t.Context(), operator, in, r)
+			},
+			"debit": func(r idempotency.Receipt) (wallet.ChangeResult, error) {
+				return s.Debit(t.Context(), operator, wallet.DebitInput(in), r)
+			},
+		} {
+			credit(t, s, 1, "GOLD", "1")
+			receipt := idempotency.Receipt{KeyDigest: name, Fingerprint: "f"}
+			key := keys.MoneyReceipt(game, operator.ActorID(), name)
+			for _, lifetime := range []time.Duration{24 * time.Hour, time.Hour} {
+				if _, err := send(receipt); err != nil {
+					t.Fatal(err)
+				}
+				left, err := db.Client.PTTL(t.Context(), key).Result()
+				if err != nil || left > lifetime || left < lifetime-time.Minute {
+					t.Errorf("%s: the receipt is kept for %v, %v; want %v", name, left, err, lifetime)
+				}
+				db.Client.PExpire(t.Context(), key, time.Hour) // as if most of its time had passed
+			}
+		}
+	})
+}
+
+func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				in := wallet.GrantInput{UserID: 1, GameID: int64(1 + i%2), TokenCode: "GOLD", Units: 10} // of either game
+				if err := s.Grant(t.Context(), system, in); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for _, gameID := range []int64{game, otherGame} {
+			if b, err := s.ReadBalance(t.Context(), gameID, 1, "GOLD"); err != nil || b.SpendableUnits != 10 {
+				t.Errorf("game %d granted %s, %v", gameID, b.SpendableUnits, err)
+			}
+		}
+		for _, c := range []struct {
+			in   wallet.GrantInput
+			want error
+		}{
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD", Units: -1}, apierror.InvalidAmount},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD", Units: wallet.MaxUnits + 1}, apierror.InvalidAmount},
+			{wallet.GrantInput{UserID: 2, GameID: 3, TokenCode: "GOLD", Units: wallet.MaxUnits}, nil},
+			{wallet.GrantInput{UserID: 2, GameID: 3, TokenCode: "GOLD", Units: wallet.MaxUnits}, nil}, // was given
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD"}, nil},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "LEAD", Units: 1}, apierror.TokenNotFound},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "A:B", Units: 1}, apierror.TokenNotFound},
+			{wallet.GrantInput{GameID: 3, TokenCode: "GOLD", Units: 1}, apierror.UserNotFound},
+			{wallet.GrantInput{UserID: 1, TokenCode: "GOLD", Units: 1}, apierror.UserNotFound},
+		} {
+			if err := s.Grant(t.Context(), system, c.in); !errors.Is(err, c.want) {
+				t.Errorf("%+v: %v; want %v", c.in, err, c.want)
+			}
+		}
+	})
+}
+
+func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 2)
+		for _, c := range []struct {
+			in   wallet.CreditInput
+			want error
+		}{
+			{wallet.CreditInput{UserID: 0, TokenCode: "GOLD", Amount: "1", Reason: "test"}, apierror.UserNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "LEAD", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "A:B", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "0", Reason: "test"}, apierror.InvalidAmount},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "0.001", Reason: "test"}, apierror.InvalidAmount},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: ""}, apierror.InvalidRequest},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "a\x00b"}, apierror.InvalidRequest},
+			{
+				wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: string(make([]byte, 201))},
+				apierror.InvalidRequest,
+			},
+		} {
+			if _, err := s.Credit(t.Context(), operator, c.in, noReceipt); !errors.Is(err, c.want) {
+				t.Errorf("credit %+v: %v; want %v", c.in, err, c.want)
+			}
+			if _, err := s.Debit(t.Context(), operator, wallet.DebitInput(c.in), noReceipt); !errors.Is(err, c.want) {
+				t.Errorf("debit %+v: %v; want %v", c.in, err, c.want)
+			}
+		}
+		n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result()
+		if err != nil || n != 0 {
+			t.Errorf("%d wallets were created, %v", n, err)
+		}
+	})
+}
+
+func TestTheErrorForAnUnknownTokenIsNotKeptUnderTheReceipt(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+		receipt := idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
+		if r, err := s.Credit(t.Context(), operator, in, receipt); !errors.Is(err, apierror.TokenNotFound) || r.Replayed {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		createToken(t, s, "GOLD", 2)
+		for _, replayed := range []bool{false, true} {
+			if r, err := s.Credit(t.Context(), operator, in, receipt); err != nil || r.Replayed != replayed {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+	})
+}
+
+func TestTheSupplyOfATokenIsBounded(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		const maxSupply = wallet.Units(4e18)
+		minted := wallet.Units(0)
+		for userID := int64(1); minted < maxSupply; userID++ {
+			units := min(wallet.MaxUnits, maxSupply-minted)
+			credit(t, s, userID, "GOLD", wallet.AmountInput(units.String()))
+			minted += units
+		}
+		in := wallet.CreditInput{UserID: 10_000, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+		if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.InvalidAmount) {
+			t.Fatalf("one more: %v", err)
+		}
+		token, err := s.FindToken(t.Context(), game, "GOLD")
+		if err != nil || token.Supply.Units != maxSupply {
+			t.Fatalf("%+v, %v", token, err)
+		}
+	})
+}
+
+func TestInsufficientFundsNamesBothAmounts(t *testing.T) {
+	err := wallet.InsufficientFunds("GOLD", 2, 150, 1000)
+	if fmt.Sprint(err) != "insufficient_funds: 10 GOLD are needed and 1.5 are there" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,100 @@
+// Package accounts takes a player out of every domain: it ends sessions, suspends, and deletes the
+// player with all that belongs to them, except their lines in the ledger: money keeps its history,
+// under an id that nobody has any more.
+package accounts
+
+import (
+	"context"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/sessions"
+	"github.com/parlor-games/parlor/internal/players/users"
+)
+
+// Wallet knows the money of a player. *wallet.Service implements it.
+type Wallet interface {
+	// CheckNothingHeld returns money_held while a stake of the player is held in the game.
+	CheckNothingHeld(ctx context.Context, gameID, userID int64) error
+}
+
+// Leaderboards know the entries of a player. *leaderboards.Service implements it.
+type Leaderboards interface {
+	DeletePlayer(ctx context.Context, caller principal.Caller) error
+}
+
+// Deps are the domains that know something of a player. All are required.
+type Deps struct {
+	Users    *users.Service
+	Wallet   Wallet
+	Progress *progress.Service
+	Auth     *auth.Service
+	Boards   Leaderboards
+}
+
+// Service deletes accounts. It is safe for concurrent use.
+type Service struct{ deps Deps }
+
+// New returns a service.
+func New(deps Deps) *Service { return &Service{deps} }
+
+// Suspend keeps a player out until a time, the zero time for ever: no sign-in, every call of the
+// player is account_suspended on every node within two seconds, and sockets are closed with 4403.
+// Rooms, stakes and refresh tokens stay. It is for the operator. Repeating it replaces reason and
+// time. It returns forbidden, user_not_found and invalid_request.
+func (s *Service) Suspend(
+	ctx context.Context, caller principal.Caller, userID int64, suspension users.Suspension,
+) (users.User, error) {
+	u, err := s.deps.Users.SetSuspension(ctx, caller, userID, &suspension)
+	if err != nil {
+		return users.User{}, err
+	}
+	return u, s.deps.Auth.SuspendUser(ctx, userID, suspension.Until)
+}
+
+// Unsuspend lifts a suspension; without one it changes nothing. It is for the operator. It returns
+// forbidden and user_not_found.
+func (s *Service) Unsuspend(ctx context.Context, caller principal.Caller, userID int64) (users.User, error) {
+	u, err := s.deps.Users.SetSuspension(ctx, caller, userID, nil)
+	if err != nil {
+		return users.User{}, err
+	}
+	return u, s.deps.Auth.UnsuspendUser(ctx, userID)
+}
+
+// EndSessions ends every session of a player, who may sign in again. It is for the operator. It
+// returns forbidden and user_not_found.
+func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, userID int64) error {
+	if caller.Role != principal.Operator {
+		return apierror.Forbidden
+	}
+	return s.deps.Auth.EndUserSessions(ctx, userID, sessions.CloseEnded)
+}
+
+// Delete deletes the calling player: saves, entries of leaderboards, friends on both sides,
+// identities and devices, the profile and refresh tokens. Then it ends the player's sessions. A
+// call that failed halfway is completed by the next one, since the sessions end last. It returns
+// forbidden, and money_held while a stake of the player is in a room that has not ended.
+//
+// A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
+// nobody can use.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	if err := s.deps.Wallet.CheckNothingHeld(ctx, caller.GameID, caller.UserID); err != nil {
+		return err
+	}
+	if err := s.deps.Progress.DeleteAll(ctx, caller); err != nil {
+		return err
+	}
+	if err := s.deps.Boards.DeletePlayer(ctx, caller); err != nil {
+		return err
+	}
+	if err := s.deps.Users.Delete(ctx, caller); err != nil {
+		return err
+	}
+	return s.deps.Auth.EndDeletedUserSessions(ctx, caller.UserID)
+}

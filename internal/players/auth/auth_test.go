@@ -1,0 +1,582 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/players/users"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const adminKey = "operator-key-of-at-least-thirty-two-bytes"
+
+var signingKey = []byte("signing-key-of-at-least-thirty-two-bytes")
+
+// grants records the signup grants; it fails while err is set.
+type grants struct {
+	mu    sync.Mutex
+	err   error
+	given map[int64]int64
+	calls int
+}
+
+func (g *grants) GiveSignupGrant(_ context.Context, game games.Game, userID int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls++
+	if g.err != nil {
+		return g.err
+	}
+	if g.given == nil {
+		g.given = map[int64]int64{}
+	}
+	g.given[userID] = game.SignupGrant.Units // once per player, as the wallet does it
+	return nil
+}
+
+func (g *grants) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = err
+}
+
+var operator = principal.Caller{Role: principal.Operator}
+
+// validator accepts key sets as auth does, and amounts of minor units.
+type validator struct{}
+
+func (validator) CheckProgressRules([]byte) error { return nil }
+func (validator) CheckKeySet(keySet []byte) error { return auth.CheckKeySet(keySet) }
+func (validator) ParseAmount(_ context.Context, _, amount string) (int64, error) {
+	return strconv.ParseInt(amount, 10, 64)
+}
+
+func newGames(db *redisdb.DB) *games.Service {
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: auth.OwnIssuer, AllowLoopbackIssuers: true})
+}
+
+// fixture is one installation with a game that has a signup grant.
+type fixture struct {
+	*auth.Service
+	db        *redisdb.DB
+	users     *users.Service
+	games     *games.Service
+	grants    *grants
+	game      games.Game
+	serverKey string
+	ahead     atomic.Int64 // how far the clock of the service is ahead, ns
+}
+
+func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
+	t.Helper()
+	o := auth.Options{SigningKeys: [][]byte{signingKey}, AdminKeys: [][]byte{[]byte(adminKey)}, AllowLoopbackIssuers: true}
+	for _, given := range options {
+		o = given
+	}
+	f := &fixture{db: db, users: users.New(db), games: newGames(db), grants: &grants{}}
+	f.Service = auth.New(db, f.users, f.games, f.grants, o)
+	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
+	var err error
+	f.game, f.serverKey, err = f.games.Create(t.Context(), operator, games.Definition{
+		Name: "Chess", SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "100", For: games.GrantForAny},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *fixture) guest(t *testing.T) auth.SignInResult {
+	t.Helper()
+	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (f *fixture) server() principal.Caller {
+	return principal.Caller{Role: principal.Server, GameID: f.game.ID, ServerKeyID: games.ServerKeyID(f.serverKey)}
+}
+
+func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(" Ada ")})
+		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.KindGuest ||
+			s.AccessTokenExpiresIn != 15*time.Minute ||
+			!s.User.GrantGiven {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		c, err := f.Authenticate(t.Context(), s.AccessToken)
+		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, UserID: s.User.ID, GameID: f.game.ID}) ||
+			c.Session.Family == "" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if left := time.Until(c.ExpiresAt); left < 14*time.Minute+58*time.Second || left > 15*time.Minute+time.Second {
+			t.Errorf("it expires in %v", left)
+		}
+		if f.grants.given[s.User.ID] != 100 {
+			t.Errorf("given %v", f.grants.given)
+		}
+		firstOperator := principal.Caller{Role: principal.Operator, KeyID: 1}
+		for caller, bearer := range map[principal.Caller]string{f.server(): f.serverKey, firstOperator: adminKey} {
+			if got, err := f.Authenticate(t.Context(), bearer); err != nil || got.Caller != caller {
+				t.Errorf("%+v, %v; want %+v", got, err, caller)
+			}
+		}
+		for _, bearer := range []string{
+			"", adminKey + "x", adminKey[1:], f.serverKey + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20),
+		} {
+			if _, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%.40q: %v", bearer, err)
+			}
+		}
+		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: 99}); !errors.Is(err, apierror.GameNotFound) {
+			t.Errorf("an unknown game: %v", err)
+		}
+		_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(""), DeviceSecret: new("short")})
+		if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
+			t.Errorf("two wrong fields: %v", err)
+		}
+	})
+}
+
+func TestNobodyIsTheOperatorWithoutAnAdminKey(t *testing.T) {
+	f := open(t, redistest.Single(t), auth.Options{SigningKeys: [][]byte{signingKey}})
+	for _, bearer := range []string{"", adminKey, " "} {
+		if c, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
+			t.Errorf("%q: %+v, %v", bearer, c, err)
+		}
+	}
+}
+
+func TestEveryAdminKeyOfTheListIsValidAndHasItsPlace(t *testing.T) {
+	keys := [][]byte{[]byte("new-" + adminKey), []byte(adminKey), []byte("old-" + adminKey)}
+	f := open(t, redistest.Single(t), auth.Options{SigningKeys: [][]byte{signingKey}, AdminKeys: keys})
+	for i, key := range keys {
+		a, err := f.Authenticate(t.Context(), string(key))
+		if err != nil || a.Role != principal.Operator || a.KeyID != i+1 || a.ActorID() != "op" {
+			t.Errorf("key %d: %+v, %v", i+1, a, err)
+		}
+	}
+	if a, err := f.Authenticate(t.Context(), string(keys[0])+","+adminKey); err == nil {
+		t.Errorf("the whole list is a key: %+v", a)
+	}
+}
+
+func TestAHundredGuestsWithOneSecretAreOnePlayer(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		secret := "a secret of one device, which is 32 bytes long"
+		var mu sync.Mutex
+		seen := map[int64]bool{}
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				seen[s.User.ID] = true
+				mu.Unlock()
+			})
+		}
+		wg.Wait()
+		if len(seen) != 1 || len(f.grants.given) != 1 {
+			t.Errorf("players %v, grants %v", seen, f.grants.given)
+		}
+		calls := f.grants.calls
+		s, err := open(t, db).Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}) // another node
+		if err != nil || !seen[s.User.ID] || f.grants.calls != calls {
+			t.Errorf("%+v, %v", s.User, err)
+		}
+		other := open(t, db)
+		s, err = other.Guest(t.Context(), auth.GuestInput{GameID: other.game.ID, DeviceSecret: &secret})
+		if err != nil || seen[s.User.ID] {
+			t.Errorf("in another game: %+v, %v", s.User, err)
+		}
+		if strings.Contains(redistest.Dump(t, db), secret) {
+			t.Error("the store holds the secret")
+		}
+	})
+}
+
+func TestASignupGrantThatFailedIsGivenAtTheNextSignIn(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
+		f.grants.fail(apierror.StoreUnavailable)
+		if _, err := f.Guest(t.Context(), in); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("without a store: %v", err)
+		}
+		f.grants.fail(apierror.TokenNotFound)
+		s, err := f.Guest(t.Context(), in)
+		if err != nil || s.User.GrantGiven {
+			t.Errorf("without the token: %+v, %v", s.User, err)
+		}
+		f.grants.fail(nil)
+		s, err = f.Guest(t.Context(), in)
+		if err != nil || !s.User.GrantGiven || f.grants.given[s.User.ID] != 100 || s.User.ID != 1 {
+			t.Errorf("%+v, %v", s.User, err)
+		}
+	})
+}
+
+func TestExchangeReturnsTheSamePlayer(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		first, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
+			ServerSideID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x")),
+		})
+		if err != nil || first.User.Username != "Ada" || first.User.Avatar == nil || first.User.Kind != users.KindExternal {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		again, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ü-1"})
+		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Ada" || again.User.Avatar == nil {
+			t.Errorf("%+v, %v", again.User, err)
+		}
+		again, err = f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
+			ServerSideID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil)),
+		})
+		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Bob" || again.User.Avatar != nil {
+			t.Errorf("%+v, %v", again.User, err)
+		}
+		for _, caller := range []principal.Caller{{Role: principal.Player, UserID: 1, GameID: f.game.ID}, operator, {}} {
+			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ServerSideID: "x"}); !errors.Is(
+				err,
+				apierror.Forbidden,
+			) {
+				t.Errorf("%+v: %v", caller, err)
+			}
+		}
+		for _, id := range []string{"", strings.Repeat("x", 256)} {
+			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: id}); !errors.Is(
+				err,
+				apierror.InvalidRequest,
+			) {
+				t.Errorf("%.10q: %v", id, err)
+			}
+		}
+	})
+}
+
+func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		first := f.guest(t)
+		second, err := f.Refresh(t.Context(), first.RefreshToken)
+		if err != nil || second.RefreshToken == first.RefreshToken || second.User.ID != first.User.ID {
+			t.Fatalf("%+v, %v", second, err)
+		}
+		third, err := f.Refresh(t.Context(), second.RefreshToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
+			t.Error(err)
+		}
+		other := f.guest(t)
+		for range 2 {
+			for _, used := range []auth.SignInResult{first, second, third} {
+				if _, err := f.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshTokenReused) {
+					t.Errorf("after a reuse: %v", err)
+				}
+			}
+		}
+		if _, err := f.Refresh(t.Context(), other.RefreshToken); err != nil {
+			t.Errorf("another family: %v", err)
+		}
+		for _, text := range []string{
+			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken,
+			"prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
+		} {
+			if _, err := f.Refresh(t.Context(), text); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%.40q: %v", text, err)
+			}
+		}
+		if text := redistest.Dump(t, db); strings.Contains(text, secretOf(third)) || strings.Contains(text, secretOf(other)) {
+			t.Error("the store holds a refresh token")
+		}
+	})
+}
+
+func secretOf(s auth.SignInResult) string {
+	return s.RefreshToken[strings.LastIndex(s.RefreshToken, "_")+1:]
+}
+
+func TestAFamilyExpiresWhenItIsIdleOrTooOld(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, FamilyTTL: 90 * time.Minute})
+		s := f.guest(t)
+		family := keys.RefreshFamily(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
+		wantTTL := func(want time.Duration) {
+			t.Helper()
+			if got := db.Client.PTTL(t.Context(), family).Val(); got > want || got < want-30*time.Second {
+				t.Errorf("the family expires in %v, want %v", got, want)
+			}
+		}
+		wantTTL(time.Hour)
+		// As if 80 of its 90 minutes had passed.
+		until := time.Now().Add(10 * time.Minute).UnixMilli()
+		if err := db.Client.HSet(t.Context(), family, "until", until).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Refresh(t.Context(), s.RefreshToken); err != nil {
+			t.Fatal(err)
+		}
+		wantTTL(10 * time.Minute)
+	})
+}
+
+func TestLogoutRevokesTheFamily(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		for name, logout := range map[string]func(auth.SignInResult) error{
+			"by access token":  func(s auth.SignInResult) error { return f.Logout(t.Context(), s.AccessToken, "") },
+			"by refresh token": func(s auth.SignInResult) error { return f.Logout(t.Context(), "", s.RefreshToken) },
+		} {
+			s := f.guest(t)
+			for range 2 {
+				if err := logout(s); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%s: Refresh returned %v", name, err)
+			}
+		}
+		for _, bad := range [][2]string{{"", ""}, {"x", ""}, {"", "x"}} {
+			if err := f.Logout(t.Context(), bad[0], bad[1]); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+	})
+}
+
+func TestALogoutNeedsTheSecretOfTheRefreshToken(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	first := f.guest(t)
+	second, err := f.Refresh(t.Context(), first.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := f.Refresh(t.Context(), second.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := third.RefreshToken[:strings.LastIndex(third.RefreshToken, "_")+1] + "FORGED"
+	for name, token := range map[string]string{"forged": forged, "old": first.RefreshToken} {
+		if err := f.Logout(t.Context(), "", token); !errors.Is(err, apierror.Unauthenticated) {
+			t.Errorf("a token that is %s: %v", name, err)
+		}
+	}
+	if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
+		t.Errorf("the session has ended: %v", err)
+	}
+	// The token before the newest one is that of a client whose reply was lost.
+	if err := f.Logout(t.Context(), "", second.RefreshToken); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Authenticate(t.Context(), third.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("after the logout: %v", err)
+	}
+}
+
+func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	wantField := func(err error) {
+		t.Helper()
+		e, ok := apierror.As(err)
+		if !ok || e.Code != apierror.InvalidRequest.Code || e.FieldErrors[0].Field != "deviceSecret" {
+			t.Errorf("%v", err)
+		}
+	}
+	me, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{strings.Repeat("a", 32), strings.Repeat("abcd", 64)} {
+		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}
+		_, err := f.Guest(t.Context(), in)
+		wantField(err)
+		_, err = f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret})
+		wantField(err)
+		if isNew, err := f.IsNewGuest(t.Context(), in); isNew || err != nil {
+			t.Errorf("it would make a player: %v, %v", isNew, err)
+		}
+	}
+	for range 100 {
+		secret := hex.EncodeToString([]byte(rand.Text()[:16]))
+		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+}
+
+// A release before this one has accepted such a secret, and such a name.
+func TestAPlayerWithASecretAndANameOfBeforeStillSignsIn(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	secret := strings.Repeat("a", 32)
+	user, err := f.SignInDevice(t.Context(), f.game.ID, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "Ⓐdmin"
+	_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name})
+	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 1 || e.FieldErrors[0].Field != "username" {
+		t.Errorf("a new player is called %s: %v", name, err)
+	}
+	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name, DeviceSecret: &secret})
+	if err != nil || s.User.ID != user.ID {
+		t.Errorf("%+v, %v", s.User, err)
+	}
+}
+
+func TestALinkedGuestSignsInAgain(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		s := f.guest(t)
+		me, _ := f.Authenticate(t.Context(), s.AccessToken)
+		secret := "a secret of one device, which is 32 bytes long"
+		if u, err := f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret}); err != nil ||
+			u.Kind != users.KindDevice ||
+			u.ID != me.UserID {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		if back, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil ||
+			back.User.ID != me.UserID {
+			t.Errorf("%+v, %v", back.User, err)
+		}
+		other, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+		if _, err := f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(
+			err,
+			apierror.AlreadyLinked,
+		) {
+			t.Errorf("another's secret: %v", err)
+		}
+		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{
+			UserID:       &me.UserID,
+			ServerSideID: new("ada"),
+		}); err != nil ||
+			u.Kind != users.KindExternal {
+			t.Errorf("by the server: %+v, %v", u, err)
+		}
+		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ada"}); err != nil ||
+			back.User.ID != me.UserID {
+			t.Errorf("%+v, %v", back.User, err)
+		}
+		otherGame, id := open(t, db), "x"
+		for _, test := range []struct {
+			name   string
+			caller principal.Caller
+			in     auth.LinkInput
+			want   *apierror.Error
+		}{
+			{"nothing", me.Caller, auth.LinkInput{}, apierror.InvalidRequest},
+			{"both", me.Caller, auth.LinkInput{DeviceSecret: &secret, ExternalToken: &secret}, apierror.InvalidRequest},
+			{"short", me.Caller, auth.LinkInput{DeviceSecret: new("short")}, apierror.InvalidRequest},
+			{
+				"a player, an external id", me.Caller,
+				auth.LinkInput{UserID: &other.UserID, ServerSideID: &id},
+				apierror.Forbidden,
+			},
+			{"no token", me.Caller, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
+			{"the operator", operator, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
+			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.UserID}, apierror.InvalidRequest},
+			{
+				"a foreign server", otherGame.server(),
+				auth.LinkInput{UserID: &me.UserID, ServerSideID: &id},
+				apierror.UserNotFound,
+			},
+		} {
+			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
+				t.Errorf("%s: %v, want %v", test.name, err, test.want)
+			}
+		}
+	})
+}
+
+func TestATicketIsValidOnce(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := open(t, db)
+		c, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket, err := f.IssueTicket(t.Context(), c)
+		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Secret) {
+			t.Fatalf("%+v, %v", ticket, err)
+		}
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				got, err := f.RedeemTicket(t.Context(), ticket.Secret)
+				switch {
+				case err == nil && got.Caller == c.Caller && got.Session.Family == c.Session.Family &&
+					got.ExpiresAt.Equal(c.ExpiresAt):
+					won.Add(1)
+				case !errors.Is(err, apierror.Unauthenticated):
+					t.Errorf("%+v, %v", got, err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d redeemed it", won.Load())
+		}
+		f.ahead.Store(int64(15*time.Minute + 2*time.Second))
+		if _, err := f.IssueTicket(t.Context(), c); !errors.Is(err, apierror.AccessTokenExpired) {
+			t.Errorf("a ticket for an expired token: %v", err)
+		}
+		f.ahead.Store(int64(14*time.Minute + 50*time.Second))
+		ticket, err = f.IssueTicket(t.Context(), c)
+		if err != nil || ticket.ExpiresIn > 12*time.Second {
+			t.Errorf("a ticket outlives its token: %v, %v", ticket.ExpiresIn, err)
+		}
+	})
+}
+
+func TestWithoutAStoreSignInsFailAndTokensStayValid(t *testing.T) {
+	server := redistest.StartFor(t)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	f := open(t, db)
+	s := f.guest(t)
+	if _, err := f.Authenticate(t.Context(), s.AccessToken); err != nil { // now the node knows which sessions have ended
+		t.Fatal(err)
+	}
+	server.Kill()
+	if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID}); !errors.Is(err, apierror.StoreUnavailable) {
+		t.Errorf("a sign-in: %v", err)
+	}
+	if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.StoreUnavailable) {
+		t.Errorf("a refresh: %v", err)
+	}
+	if _, err := f.Authenticate(t.Context(), s.AccessToken); err != nil {
+		t.Errorf("a token: %v", err)
+	}
+}

@@ -1,0 +1,161 @@
+package redisdb_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestAStoreMustBeUsedWithTheShardsOfItsFirstUse(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
+			t.Errorf("the second start: %v", err)
+		}
+		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 5})
+		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 1 ||
+			!strings.Contains(unmet[0], "PARLOR_ROOM_SHARDS=4") {
+			t.Errorf("another number of shards: %v", err)
+		}
+	})
+}
+
+func TestEveryMasterIsChecked(t *testing.T) {
+	db := redistest.Cluster(t)
+	setPolicy := func(policy string) {
+		err := db.Client.(*redis.ClusterClient).ForEachMaster(
+			context.WithoutCancel(t.Context()),
+			func(ctx context.Context, node *redis.Client) error {
+				return node.ConfigSet(ctx, "maxmemory-policy", policy).Err()
+			},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	setPolicy("allkeys-lru")
+	defer setPolicy("noeviction")
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+	if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 3 ||
+		!strings.Contains(unmet[0], "set maxmemory-policy noeviction") {
+		t.Errorf("three masters that evict: %v", err)
+	}
+}
+
+func TestAllUnmetRequirementsAreReported(t *testing.T) {
+	server := redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru")
+	db := openServer(t, server.URL())
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, Durable: true})
+	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+func TestAReplicaIsWaitedForUntilItIsPromoted(t *testing.T) {
+	server := redistest.StartFor(t, "--replicaof", "127.0.0.1 1", "--replica-read-only", "no")
+	db := openServer(t, server.URL())
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+	if !errors.Is(err, apierror.StoreUnavailable) || !strings.Contains(err.Error(), "address of the master") {
+		t.Errorf("a replica: %v", err)
+	}
+	if err := db.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
+		t.Errorf("promoted: %v", err)
+	}
+}
+
+func TestAnAddressOfTheOtherKindOfStoreIsReported(t *testing.T) {
+	single := redistest.StartFor(t)
+	member := redistest.StartFor(t, "--cluster-enabled", "yes")
+	for url, want := range map[string]string{
+		"redis-cluster://" + single.Addr: "set redis://",
+		"redis://" + member.Addr:         "set redis-cluster://",
+	} {
+		err := openServer(t, url).CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+}
+
+func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
+	member := redistest.StartFor(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	client := redistest.Dial(t, member)
+	db := openServer(t, "redis-cluster://"+member.Addr)
+	for _, slots := range [][2]int{{-1, -1}, {0, 16000}} {
+		if slots[0] >= 0 {
+			if err := client.ClusterAddSlotsRange(t.Context(), slots[0], slots[1]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+		if !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("with the slots %v: %v", slots, err)
+		}
+	}
+	if err := client.ClusterAddSlotsRange(t.Context(), 16001, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	err := redistest.Poll(20*time.Second, func() error {
+		return db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+	})
+	if err != nil {
+		t.Errorf("the Cluster is complete: %v", err)
+	}
+}
+
+func TestAStoreWithAnAppendOnlyFileIsDurable(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes")
+	required := redisdb.Requirements{FreeShards: 1, Durable: true}
+	if err := openServer(t, server.URL()).CheckRequirements(t.Context(), required); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
+	server := redistest.StartFor(t)
+	db := openServer(t, server.URL())
+	server.Kill()
+	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); !errors.Is(
+		err,
+		apierror.StoreUnavailable,
+	) {
+		t.Fatalf("no store: %v", err)
+	}
+	opened := make(chan error)
+	go func() {
+		opened <- db.CheckRequirements(context.WithoutCancel(t.Context()), redisdb.Requirements{
+			FreeShards: 1,
+			MaxWait:    time.Minute,
+		})
+	}()
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Errorf("the store came back: %v", err)
+	}
+}
+
+func openServer(t *testing.T, url string) *redisdb.DB {
+	t.Helper()
+	db, err := redisdb.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}

@@ -1,0 +1,252 @@
+package redisdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// The user of the store in these tests. The password has what a URL must escape.
+const (
+	storeUser     = "parlor"
+	storePassword = "p@ss/wo:rd?&#,"
+)
+
+var storeCredentials = url.UserPassword(storeUser, storePassword).String() + "@"
+
+// storeUserRights are the arguments of a server that knows the user.
+var storeUserRights = []string{
+	"--user", storeUser, "on", ">" + storePassword, "~*", "&*", "+@all", "-@dangerous", "-@admin", "+info",
+}
+
+func makeCertificates(t *testing.T) redistest.Certificates {
+	t.Helper()
+	certs, err := redistest.MakeCertificates(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certs
+}
+
+// startTLS starts a server that talks TLS only, until the test ends.
+func startTLS(t *testing.T, certs redistest.Certificates, arguments ...string) *redistest.Server {
+	t.Helper()
+	server, err := redistest.StartTLS(certs, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Remove)
+	return server
+}
+
+// expectUsable checks that a script and a message go through the store at a URL.
+func expectUsable(t *testing.T, storeURL string) {
+	t.Helper()
+	db, err := redisdb.Open(storeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 20 { // over all masters of a Cluster
+		tag := fmt.Sprintf("{l:%d}", i)
+		err := db.Client.Set(ctx, tag+":lock", "me", 0).Err()
+		if err == nil {
+			_, err = db.RunScript(ctx, scripts.FencingTokenIssue, []string{tag + ":lock", tag + ":fence"}, "me")
+		}
+		if err != nil {
+			t.Fatalf("the store at %s: %v", storeURL, err)
+		}
+	}
+	if err := db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: 1}); err != nil {
+		t.Errorf("requirements of %s: %v", storeURL, err)
+	}
+}
+
+// expectUnusable checks that the store at a URL refuses, or is not trusted.
+func expectUnusable(t *testing.T, storeURL string) {
+	t.Helper()
+	db, err := redisdb.Open(storeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := db.Client.Set(ctx, "{x}", "1", 0).Err(); err == nil {
+		t.Errorf("%s was accepted", storeURL)
+	} else if strings.Contains(err.Error(), storePassword) {
+		t.Errorf("the error has the password: %v", err)
+	}
+}
+
+func TestASingleStoreOverTLS(t *testing.T) {
+	t.Parallel()
+	certs := makeCertificates(t)
+	server := startTLS(t, certs, storeUserRights...)
+	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"/1?ca="+certs.CA)
+	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"?db=1&ca="+certs.CA+"&cert="+certs.Cert+"&key="+certs.Key)
+	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"?skip_verify=true")
+	expectUnusable(t, "rediss://"+storeCredentials+server.Addr)                                 // an unknown authority
+	expectUnusable(t, "rediss://"+storeCredentials+server.Addr+"?ca="+makeCertificates(t).CA)   // another one
+	expectUnusable(t, "redis://"+storeCredentials+server.Addr)                                  // no TLS
+	expectUnusable(t, "rediss://parlor:wrong@"+server.Addr+"?ca="+certs.CA)                     // another password
+	expectUnusable(t, "rediss://"+storeCredentials+"[::ffff:127.0.0.1]:1?ca="+certs.CA)         // nobody there
+	expectUnusable(t, "rediss://"+storeCredentials+"127.0.0.2:"+portOf(server)+"?ca="+certs.CA) // not its name
+}
+
+func portOf(s *redistest.Server) string { return s.Addr[strings.LastIndex(s.Addr, ":")+1:] }
+
+func TestAStoreThatAsksForACertificateOfItsClients(t *testing.T) {
+	t.Parallel()
+	certs := makeCertificates(t)
+	server := startTLS(t, certs, "--tls-auth-clients", "yes")
+	expectUsable(t, "rediss://"+server.Addr+"?ca="+certs.CA+"&cert="+certs.Cert+"&key="+certs.Key)
+	expectUnusable(t, "rediss://"+server.Addr+"?ca="+certs.CA)
+}
+
+func TestAClusterOverTLS(t *testing.T) {
+	t.Parallel()
+	certs := makeCertificates(t)
+	masters, err := redistest.StartTLSCluster(certs, storeUserRights...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(masters, ",")
+	expectUsable(t, "rediss-cluster://"+storeCredentials+all+"?ca="+certs.CA)
+	expectUsable(t, "rediss-cluster://"+storeCredentials+masters[2]+"?ca="+certs.CA) // it names the others
+	expectUnusable(t, "rediss-cluster://"+storeCredentials+all)
+	expectUnusable(t, "redis-cluster://"+storeCredentials+all)
+}
+
+// Messages of a Cluster take connections of their own.
+func TestMessagesOverTLS(t *testing.T) {
+	t.Parallel()
+	certs := makeCertificates(t)
+	server := startTLS(t, certs, storeUserRights...)
+	db, err := redisdb.Open("rediss://" + storeCredentials + server.Addr + "?ca=" + certs.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	subscription := db.Client.Subscribe(t.Context(), "news")
+	defer func() { _ = subscription.Close() }()
+	if _, err := subscription.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Client.Publish(t.Context(), "news", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := subscription.ReceiveMessage(t.Context()); err != nil || m.Payload != "1" {
+		t.Errorf("received %v, %v", m, err)
+	}
+}
+
+func TestAStoreBehindSentinelsWithUsersOfTheirOwnOverTLS(t *testing.T) {
+	t.Parallel()
+	certs := makeCertificates(t)
+	master := startTLS(t, certs, storeUserRights...)
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	settings := "sentinel monitor parlor 127.0.0.1 " + portOf(master) + " 1\n" +
+		"user default off\nuser watcher on >guard-the-guards ~* &* +@all\n"
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel, err := redistest.StartTLSSentinel(file, certs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sentinel.Remove)
+	to := "rediss-sentinel://" + storeCredentials + sentinel.Addr + "/parlor?db=2&ca=" + certs.CA
+	expectUsable(t, to+"&sentinelUser=watcher&sentinelPassword=guard-the-guards")
+	expectUnusable(t, to)
+	expectUnusable(t, to+"&sentinelUser=watcher&sentinelPassword=wrong")
+}
+
+func TestAUserOfTheStoreInEveryScheme(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartFor(t, append([]string{"--user", "default", "off"}, storeUserRights...)...)
+	expectUsable(t, "redis://"+storeCredentials+server.Addr)
+	expectUsable(t, "unix://"+storeCredentials+server.Socket)
+	expectUnusable(t, "redis://"+server.Addr)
+	db, err := redisdb.Open("redis://parlor:wrong@" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Ping(t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
+		t.Errorf("a wrong password: %v", err)
+	}
+}
+
+func TestTheCertificatesOfAStoreAreReplacedWhileItIsOpen(t *testing.T) {
+	t.Parallel()
+	before, after := makeCertificates(t), makeCertificates(t)
+	server := startTLS(t, before, "--tls-auth-clients", "yes")
+	folder := t.TempDir()
+	install := func(c redistest.Certificates) {
+		t.Helper()
+		for name, path := range map[string]string{"ca": c.CA, "cert": c.Cert, "key": c.Key} {
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	install(before)
+	address := fmt.Sprintf("rediss://%s?ca=%[2]s/ca&cert=%[2]s/cert&key=%[2]s/key", server.Addr, folder)
+	db, err := redisdb.Open(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	admin := redistest.Dial(t, server)
+	// ping sends a command on a new connection.
+	ping := func() error {
+		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err(); err != nil {
+			t.Fatal(err)
+		}
+		return db.Client.Ping(t.Context()).Err()
+	}
+	if err := ping(); err != nil {
+		t.Fatal(err)
+	}
+
+	err = admin.Do(t.Context(), "CONFIG", "SET", "tls-ca-cert-file", after.CA, "tls-cert-file", after.Cert,
+		"tls-key-file", after.Key).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(); err == nil {
+		t.Fatal("the store takes the certificate of before")
+	}
+	install(after)
+	if err := db.SetAccess(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(); err != nil {
+		t.Errorf("with the new certificates: %v", err)
+	}
+	install(makeCertificates(t))
+	if err := db.SetAccess(t.Context(), address); err == nil {
+		t.Error("certificates that the store does not accept were taken")
+	}
+	if err := ping(); err != nil {
+		t.Errorf("after certificates that the store does not accept: %v", err)
+	}
+}
