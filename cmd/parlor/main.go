@@ -1,5 +1,5 @@
-// Command parlor is a game session service: rooms with stakes, wallets, purchases and saves, over
-// HTTP and WebSockets, with Redis as its only state.
+// Command parlor is a game session service: rooms with stakes, tournaments, leaderboards, wallets,
+// purchases, saves and presence, over HTTP and WebSockets, with Redis as its only state.
 //
 // This package reads settings, wires the domains by hand (node.go), and starts and stops what runs.
 // It decides nothing that a domain could decide.
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // newRootCommand returns the command with all others below it.
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "parlor", Short: "Game sessions with stakes, wallets, purchases and saves; Redis is the only state",
+		Use: "parlor", Short: "Rooms with stakes, tournaments, leaderboards, wallets, purchases, saves; Redis is the only state",
 		SilenceErrors: true, SilenceUsage: true, PersistentPreRun: endWithTerminal,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
@@ -59,10 +59,8 @@ func newRootCommand() *cobra.Command {
 		}
 	})
 	root.AddCommand(devCommand(), serveCommand(), initCommand(), configCommand(), consoleCommand(), tokenCommand(),
-		seedCommand(), upgradeCommand(),
-		auditCommand(), boardsCommand(), tournamentsCommand(), roomsCommand(), storeCommand(), ledgerCommand(),
-		backupCommand(), restoreCommand(), upgradeCommand(), tailCommand(),
-		healthcheckCommand(), versionCommand())
+		seedCommand(), auditCommand(), boardsCommand(), tournamentsCommand(), roomsCommand(), storeCommand(), ledgerCommand(),
+		backupCommand(), restoreCommand(), upgradeCommand(), tailCommand(), healthcheckCommand(), versionCommand())
 	return root
 }
 

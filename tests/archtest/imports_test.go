@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-//go:generate go test . -run TestDrawingOfImportsIsFresh -update
+//go:generate go test . -run TestDrawingOfImportsIsFresh|TestTableOfPackagesIsFresh -update
 
 // folderRow is one folder of the house with the arrows that leave it.
 type folderRow struct {

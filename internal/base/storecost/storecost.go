@@ -1,5 +1,4 @@
-// Package storecost counts what the store does for a request, so that who knows no store can charge
-// for it.
+// Package storecost counts what the store does for a request, so that handlers can charge for it.
 package storecost
 
 import (
