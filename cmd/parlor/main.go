@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // newRootCommand returns the command with all others below it.
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "parlor", Short: "Rooms with stakes, tournaments, leaderboards, wallets, purchases, saves; Redis is the only state",
+		Use:           "parlor",
+		Short:         "Rooms with stakes, tournaments, leaderboards, wallets, purchases, saves; Redis is the only state",
 		SilenceErrors: true, SilenceUsage: true, PersistentPreRun: endWithTerminal,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
