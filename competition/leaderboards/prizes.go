@@ -60,26 +60,6 @@ const (
 	maxWinners = 20_000
 )
 
-// Verdicts judges a season after it is sealed and before its prizes are paid. Nothing is plugged in
-// by default. It may be called more than once for a season.
-type Verdicts interface {
-	Season(ctx context.Context, s SealedSeason) (SeasonVerdict, error)
-}
-
-// SealedSeason is a season that is to be judged.
-type SealedSeason struct {
-	GameID  int64
-	Board   string
-	Season  int64
-	Winners []int64 // who would get a prize, best first
-}
-
-// SeasonVerdict is what is to become of a season.
-type SeasonVerdict struct {
-	Hide []int64 // players whose entries are to be hidden; their places go to the next
-	Hold bool    // the prizes wait until staff approves them
-}
-
 func (p Prizes) withDefaults() *Prizes {
 	setDefault(&p.From, prizes.House)
 	p.Table = slices.Clone(p.Table)
@@ -346,33 +326,7 @@ func (s *Service) beginReview(ctx context.Context, b *board, one *season, nowMS 
 		}
 		one.isFunded = prize.State == prizes.StateFunded
 	}
-	hold := false
-	if s.verdicts != nil && one.owesPrizes() {
-		lines, err := s.planOf(ctx, b, one)
-		if err != nil {
-			return err
-		}
-		sealed := SealedSeason{GameID: b.gameID, Board: b.key, Season: one.number}
-		for _, line := range lines {
-			if !slices.Contains(sealed.Winners, line.UserID) {
-				sealed.Winners = append(sealed.Winners, line.UserID)
-			}
-		}
-		verdict, err := s.verdicts.Season(ctx, sealed)
-		if err != nil {
-			return err
-		}
-		for _, userID := range verdict.Hide {
-			if err := s.store.hide(ctx, b, one, userID, true); err != nil && !errors.Is(err, apierror.EntryNotFound) {
-				return err
-			}
-		}
-		hold = verdict.Hold
-	}
 	one.reviewMS = nowMS + d.Prizes.ReviewSeconds*1000
-	if hold {
-		one.reviewMS = untilApproved
-	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package leaderboards
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -418,38 +417,6 @@ func TestAReviewThatIsOverPays(t *testing.T) {
 			return f.season(1).Status == SeasonPaid
 		})
 		f.wantWon("1:1000")
-	})
-}
-
-// verdicts hides the entry of player 1 and holds the prizes.
-type verdicts struct{ seen []SealedSeason }
-
-func (v *verdicts) Season(_ context.Context, s SealedSeason) (SeasonVerdict, error) {
-	v.seen = append(v.seen, s)
-	return SeasonVerdict{Hide: []int64{1, 77}, Hold: true}, nil
-}
-
-func TestAVerdictHidesEntriesAndHoldsPrizes(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		f, v := newPrizeFixture(t, db), &verdicts{}
-		f.Service = f.node(Options{Verdicts: v})
-		f.create(Definition{Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 2, Prize: "5"})})
-		for user := range int64(3) {
-			f.mustSend(user+1, strconv.FormatInt(9-user, 10))
-		}
-		f.end(1)
-		f.sweep()
-		f.wantSeason(1, SeasonHeld, true)
-		if len(v.seen) != 1 || v.seen[0].Season != 1 || v.seen[0].Board != "top" ||
-			!slices.Equal(v.seen[0].Winners, []int64{1, 2}) {
-			t.Errorf("%+v", v.seen)
-		}
-		_, err := f.ApproveSeason(t.Context(), f.server(), f.gameID, "top", 1)
-		wantError(t, err, apierror.Forbidden, "") // the operator promised the prizes
-		if _, err := f.ApproveSeason(t.Context(), operator, f.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
-		f.wantWon("2:500 3:500")
 	})
 }
 

@@ -28,7 +28,7 @@ type season struct {
 	isSealed   bool  // on every shard
 
 	isFunded bool    // its prizes lie in their account, or did
-	reviewMS int64   // until when staff may look at a sealed season before it is paid: ms, untilApproved; 0: not sealed
+	reviewMS int64   // until when staff may look at a sealed season before it is paid; 0: not sealed
 	outcome  outcome // of its prizes
 }
 
@@ -42,21 +42,18 @@ const (
 	voided    outcome = "void"
 )
 
-// untilApproved is the reviewMS of a season that waits for staff without an end.
-const untilApproved = -1
-
 // owesPrizes reports whether prizes of the season are still to be paid or returned.
 func (s *season) owesPrizes() bool { return s.isFunded && s.outcome != paid && s.outcome != voided }
 
 // isPayable reports whether the prizes are to be paid at a time (ms).
 func (s *season) isPayable(ms int64) bool {
-	isReviewed := s.reviewMS != 0 && s.reviewMS != untilApproved && ms >= s.reviewMS
+	isReviewed := s.reviewMS != 0 && ms >= s.reviewMS
 	return s.isSealed && s.owesPrizes() && (s.outcome == approved || isReviewed)
 }
 
 // isHeld reports whether the season is in review at a time (ms).
 func (s *season) isHeld(ms int64) bool {
-	return s.isSealed && s.owesPrizes() && s.outcome == undecided && (s.reviewMS == untilApproved || ms < s.reviewMS)
+	return s.isSealed && s.owesPrizes() && s.outcome == undecided && ms < s.reviewMS
 }
 
 // isOpenAt reports whether the season takes scores that come at a time (ms).

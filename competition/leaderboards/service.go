@@ -35,11 +35,8 @@ type Games interface {
 
 // Options are the settings of leaderboards.
 type Options struct {
-	AdmitNew  func(gameID int64) error // is called before each new board and play; nil admits all
-	Admission Admission                // judges scores before they count; nil allows all
-	Verdicts  Verdicts                 // judges seasons before their prizes are paid; nil lets all pass
-
-	Prizes *prizes.Service // pays the prizes of seasons; nil: there are none
+	AdmitNew func(gameID int64) error // is called before each new board and play; nil admits all
+	Prizes   *prizes.Service          // pays the prizes of seasons; nil: there are none
 }
 
 // Service has the verbs of leaderboards. It is safe for concurrent use.
@@ -49,18 +46,16 @@ type Options struct {
 // lists, every verb returns forbidden (wrong role), game_not_found, board_not_found and
 // store_unavailable.
 type Service struct {
-	store     store
-	players   Players
-	games     Games
-	admitNew  func(gameID int64) error
-	admission Admission
-	verdicts  Verdicts
-	prizes    *prizes.Service
-	boards    *cache.Cache[boardID, *board]        // as of at most boardTTL ago
-	entered   *cache.Cache[enteredBoard, struct{}] // whom keys.UserBoards has for a board
-	work      *leader.Work
-	draw      func() uint32 // decides which free place of a league a player gets
-	sweeps    sweeps
+	store    store
+	players  Players
+	games    Games
+	admitNew func(gameID int64) error
+	prizes   *prizes.Service
+	boards   *cache.Cache[boardID, *board]        // as of at most boardTTL ago
+	entered  *cache.Cache[enteredBoard, struct{}] // whom keys.UserBoards has for a board
+	work     *leader.Work
+	draw     func() uint32 // decides which free place of a league a player gets
+	sweeps   sweeps
 }
 
 // boardID names a board.
@@ -95,8 +90,7 @@ func New(db *redisdb.DB, players Players, games Games, o Options) *Service {
 		o.AdmitNew = func(int64) error { return nil }
 	}
 	s := &Service{
-		store: store{db}, players: players, games: games, admitNew: o.AdmitNew, admission: o.Admission,
-		verdicts: o.Verdicts, prizes: o.Prizes,
+		store: store{db}, players: players, games: games, admitNew: o.AdmitNew, prizes: o.Prizes,
 		boards:  cache.New[boardID, *board]("boards", maxCachedBoards, boardTTL),
 		entered: cache.New[enteredBoard, struct{}]("entered_boards", maxCachedEntered, 0),
 		draw:    rand.Uint32,

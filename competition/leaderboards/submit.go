@@ -44,31 +44,6 @@ type Previous struct {
 	Subscore *Score `json:"subscore"`
 }
 
-// Admission judges a score before it counts. Nothing is plugged in by default.
-type Admission interface {
-	Score(ctx context.Context, a Attempt) (Verdict, error)
-}
-
-// Attempt is a score that is to be judged.
-type Attempt struct {
-	GameID   int64
-	Board    string
-	UserID   int64
-	Score    Score
-	Writer   Writer
-	Evidence *Evidence
-}
-
-// Verdict is what becomes of a score.
-type Verdict string
-
-// All verdicts.
-const (
-	Allow  Verdict = "allow"
-	Hide   Verdict = "hide"   // it counts, and the entry is hidden
-	Refuse Verdict = "refuse" // score_rejected
-)
-
 const (
 	maxDetailsBytes  = 1 << 10
 	maxEvidenceBytes = 512
@@ -343,10 +318,6 @@ func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission
 			return fail(err)
 		}
 	}
-	isHidden, err := s.judge(ctx, b, a)
-	if err != nil {
-		return fail(err)
-	}
 	if err := s.markEntered(ctx, b, a.userID); err != nil {
 		return fail(err)
 	}
@@ -362,7 +333,7 @@ func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission
 			return fail(err)
 		}
 		if !r.isStale {
-			result, err := s.toResult(ctx, &call, r, isHidden)
+			result, err := toResult(&call, r)
 			return call, result, err
 		}
 		if call.to == neverOpen || try > 1 && r.segments == "" {
@@ -380,23 +351,6 @@ func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission
 		}
 	}
 	return fail(apierror.SeasonClosed)
-}
-
-// judge returns whether the entry is to be hidden, or score_rejected.
-func (s *Service) judge(ctx context.Context, b *board, a attempt) (hide bool, err error) {
-	if s.admission == nil {
-		return false, nil
-	}
-	_, d := b.newest()
-	units, _ := a.in.Score.toUnits(d.Decimals) // checked before
-	verdict, err := s.admission.Score(ctx, Attempt{
-		GameID: b.gameID, Board: b.key, UserID: a.userID, Score: Score{units, d.Decimals}, Writer: a.writer,
-		Evidence: a.in.Evidence,
-	})
-	if err == nil && verdict == Refuse {
-		err = rejectedBy("admission")
-	}
-	return verdict == Hide, err
 }
 
 // markEntered remembers that the board may have an entry of the player, before it has one: whoever
@@ -501,7 +455,7 @@ func (b *board) chooseSeason(playedMS, nowMS int64) (one *season, to int64) {
 
 // toResult returns the result of a score but for its entry. A replay gets the season of its first
 // request.
-func (s *Service) toResult(ctx context.Context, call *submission, r submitted, hide bool) (SubmitResult, error) {
+func toResult(call *submission, r submitted) (SubmitResult, error) {
 	if err := errorOf(r.Reply); err != nil {
 		return SubmitResult{Replayed: r.replayed}, err
 	}
@@ -521,11 +475,6 @@ func (s *Service) toResult(ctx context.Context, call *submission, r submitted, h
 		result.Previous = &Previous{Score: Score{*score, d.Decimals}}
 		if sub != nil {
 			result.Previous.Subscore = &Score{*sub, d.Decimals}
-		}
-	}
-	if hide {
-		if err := s.store.hide(ctx, call.board, call.season, call.userID, true); err != nil {
-			return SubmitResult{}, err
 		}
 	}
 	return result, nil

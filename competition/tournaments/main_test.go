@@ -375,3 +375,11 @@ func wantCode(t *testing.T, err error, want *apierror.Error) {
 		t.Errorf("%v; want %s", err, want.Code)
 	}
 }
+
+// opponentOf returns the other player of a match with two.
+func (m *Match) opponentOf(userID int64) int64 {
+	if m.Players[0].UserID == userID {
+		return m.Players[1].UserID
+	}
+	return m.Players[0].UserID
+}

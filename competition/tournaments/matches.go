@@ -41,14 +41,6 @@ func (m *Match) has(userID int64) bool {
 	return slices.ContainsFunc(m.Players, func(p MatchPlayer) bool { return p.UserID == userID })
 }
 
-// opponentOf returns the other player of a match with two.
-func (m *Match) opponentOf(userID int64) int64 {
-	if m.Players[0].UserID == userID {
-		return m.Players[1].UserID
-	}
-	return m.Players[0].UserID
-}
-
 // matchChange is one run of tour_report.
 type matchChange struct {
 	id      string

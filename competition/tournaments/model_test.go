@@ -282,7 +282,7 @@ func (m *model) check() {
 // end drives the tournament to its end, whoever is there, and compares all balances.
 func (m *model) end() {
 	m.rapid.Helper()
-	if s := m.get(m.id).Status; s.TakesEntrants() {
+	if s := m.get(m.id).Status; s == Registration || s == CheckIn {
 		_, err := m.Start(m.rapid.Context(), operator, m.gameID, m.id, idempotency.Receipt{})
 		m.must("start", err)
 	}

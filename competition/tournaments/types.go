@@ -51,9 +51,6 @@ var statuses = []Status{
 // Ended reports whether nothing changes any more.
 func (s Status) Ended() bool { return s == Finished || s == Cancelled }
 
-// TakesEntrants reports whether a player may join before the start.
-func (s Status) TakesEntrants() bool { return s == Registration || s == CheckIn }
-
 // CancelReason is why a tournament was cancelled.
 type CancelReason string
 
