@@ -273,7 +273,7 @@ func TestAsyncAPIListsEveryCloseCode(t *testing.T) {
 		}
 	}
 	want := []int{
-		realtime.CloseGoingAway, websocket.CloseMessageTooBig, realtime.CloseInternal, realtime.CloseRestart,
+		websocket.CloseGoingAway, websocket.CloseMessageTooBig, realtime.CloseInternal, realtime.CloseRestart,
 		realtime.CloseExpired, realtime.CloseTooSlow, realtime.CloseRateLimited, realtime.CloseForbidden,
 		realtime.CloseProtocolTooOld,
 	}

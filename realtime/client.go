@@ -502,10 +502,8 @@ func (c *Client) isDone() bool {
 	}
 }
 
-// The close codes of the protocol. The server sends all of them but CloseGoingAway, which is
-// reserved.
+// The close codes that the server sends.
 const (
-	CloseGoingAway      = 1001
 	CloseInternal       = 1011
 	CloseRestart        = 1012
 	CloseExpired        = 4001

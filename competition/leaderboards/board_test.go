@@ -776,3 +776,23 @@ func TestAPlayerHasTwentyOpenPlays(t *testing.T) {
 		}
 	})
 }
+
+// encodeMember returns the member of an entry, as the script does.
+func encodeMember(d *Definition, score, sub int64, at time.Time, userID int64) string {
+	b := appendScore(make([]byte, 0, memberBytes), score, d.Order)
+	if d.Subscore != nil {
+		b = appendScore(b, sub, d.Subscore.Order)
+	} else {
+		b = appendScore(b, 0, Descending)
+	}
+	b = appendBigEndian(b, uint64(at.UnixMilli()), timeBytes)
+	return string(appendBigEndian(b, uint64(userID), userBytes))
+}
+
+// appendScore appends a score so that bytes sort as the order wants it.
+func appendScore(b []byte, units int64, order Order) []byte {
+	if order == Ascending {
+		return appendBigEndian(b, uint64(scoreBound+units), scoreBytes)
+	}
+	return appendBigEndian(b, uint64(scoreBound-units), scoreBytes)
+}

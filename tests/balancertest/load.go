@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,13 +110,6 @@ func number(t testing.TB, v any) int64 {
 
 // Requests returns how many requests have been sent so far.
 func (l *Load) Requests() int { return int(l.requests.Load()) }
-
-// Failed returns how many requests and sockets have failed so far.
-func (l *Load) Failed() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.report.Failed + l.report.Cut
-}
 
 // Await waits until so many further requests were sent.
 func (l *Load) Await(t testing.TB, requests int) {
@@ -242,13 +234,6 @@ func (l *Load) holdSocket(ctx context.Context, p loadPlayer) {
 		}
 		l.mu.Unlock()
 	}
-}
-
-// Errors returns the lines of the report so far.
-func (l *Load) Errors() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.report.Errors)
 }
 
 // waitBeforeRetry waits as a client does before it tries again.
