@@ -213,6 +213,34 @@ func TestAGrantForLinkedPlayersWaitsUntilAGuestIsLinked(t *testing.T) {
 	})
 }
 
+// Else one person has all grants of a day: sign in, lose it to a friend, delete.
+func TestAnIdentityGetsOneGrantThoughItsPlayerIsDeleted(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		there := f.newNode()
+		f.expect(200, "PATCH", f.gamePath(), adminKey, `{"welcomeGrant":{"tokenId":"GOLD","amount":100}}`)
+		exchange := func(node *fixture, name string) player {
+			resp := node.expect(201, "POST", "/api/v1/auth/exchange", f.serverKey, fmt.Sprintf(`{"externalId":%q}`, name))
+			return player{id: resp.id("user.id"), token: resp.text("accessToken")}
+		}
+		first := exchange(f, "ann")
+		f.expectBalance(first, "10000+0")
+		for range 2 { // the second time, the player who is deleted had no grant
+			f.expect(204, "DELETE", "/api/v1/me", first.token, "")
+			next := exchange(there, "ann")
+			if next.id == first.id {
+				t.Fatalf("player %d is still there", first.id)
+			}
+			there.expectBalance(next, "0+0")
+			first = next
+		}
+		f.expect(204, "DELETE", "/api/v1/me", first.token, "")
+		guest := f.guest("Ann")
+		f.expect(200, "POST", "/api/v1/auth/link", f.serverKey, fmt.Sprintf(`{"userId":%d,"externalId":"ann"}`, guest.id))
+		f.expectBalance(guest, "0+0")
+		f.expectBalance(exchange(f, "bob"), "10000+0")
+	})
+}
+
 func TestAnAccountThatIsTooNewTakesNoStake(t *testing.T) {
 	f := newGameFixture(t)
 	ann, bob := f.guest("Ann"), f.guest("Bob")

@@ -180,7 +180,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "",
+		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "", "granted_ms": 0,
 		"node_ms": time.Now().UnixMilli(),
 		"over":    "", "stakes": "", "least_ms": 0, "most": 1_000, "limit": "4000000000000000000",
 		"source": "board:top:1", "from": "mint", "most_entries": 100, "before": 0, "digest": "digest",
@@ -354,6 +354,8 @@ func (c call) keyOf(name string) string {
 		return keys.PrizeBudgets(c.f.id)
 	case "identity":
 		return keys.Identity(c.f.id, "device", "digest")
+	case "granted_identity":
+		return keys.GrantedIdentity(c.f.id, "issuer", "digest")
 	case "pair":
 		return keys.PlayerPair(c.f.id, c.f.id+1)
 	case "friends":

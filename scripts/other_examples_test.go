@@ -47,6 +47,10 @@ var otherExamples = []example{
 		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
 		return f.newCall(scripts.UserUnlinkIdentity, nil)
 	}},
+	{scripts.UserUnlinkIdentity, "of a player who had the grant", "ok", func(f *fixture) call {
+		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
+		return f.newCall(scripts.UserUnlinkIdentity, values{"granted_ms": 60_000})
+	}},
 	{scripts.UserUnlinkIdentity, "of another player", "ok", func(f *fixture) call {
 		f.newCall(scripts.UserLinkIdentity, values{"user": 8}).want(scripts.OK)
 		return f.newCall(scripts.UserUnlinkIdentity, nil)

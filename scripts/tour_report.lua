@@ -10,11 +10,12 @@
 --           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
 --           the deadline only  15 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
--- INVARIANT a match is decided once; open counts the undecided matches of the round; whom staff
---           names as the winner is not out; live has the position of the last event
--- Stale means that it is another attempt, another status or too early, that the winner named is
--- out, or, with "fence" behind it, that the leader has a successor, or, with "clock", that the
--- clocks of store and node differ.
+-- INVARIANT a match is decided once; open counts the undecided matches of the round; no winner is
+--           disqualified, and whom staff names as the winner is not out; live has the position of
+--           the last event
+-- Stale means that it is another attempt, another status or too early, that the winner is
+-- disqualified, or out and named by staff, or, with "fence" behind it, that the leader has a
+-- successor, or, with "clock", that the clocks of store and node differ.
 local tour_key, events_key, matches_key, due_key, fence_key, entrants_key =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -39,9 +40,9 @@ if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if attempt ~= made_for or was ~= '' and was ~= state or over == '1' and now_ms < tonumber(deadline) then
   return {'stale', nonce}
 end
-if new_reason == 'resolved' then
+if new_winner ~= '' then
   local named = string.match(redis.call('HGET', entrants_key, new_winner) or '', PATTERN(tour_entrant: state))
-  if named == 'out' or named == 'disqualified' then return {'stale', nonce} end
+  if named == 'disqualified' or named == 'out' and new_reason == 'resolved' then return {'stale', nonce} end
 end
 
 keep_fence(fence_key, fence)

@@ -96,6 +96,37 @@ func TestPlayersWhoEnterTogetherAreNotTogether(t *testing.T) {
 	}
 }
 
+// Else own accounts without an entry fill a cohort, and the first player who enters it rises alone.
+func TestAScoreThatDoesNotCountTakesNoPlaceInACohort(t *testing.T) {
+	for name, faulty := range map[string]SubmitInput{
+		"a score above max": {Score: "101"}, "an unknown play": {Score: "1", PlayID: "0123456789abcdef"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, redistest.Single(t))
+			f.drawFirst()
+			rules := &Rules{Max: new(ScoreInput("100")), Play: faulty.PlayID != ""}
+			f.create(Definition{League: smallLeague(), Writers: Writers{WriterPlayers, WriterServer}, Rules: rules})
+			for user := range int64(20) {
+				_, err := f.Submit(t.Context(), f.player(user+1), f.gameID, "top", faulty, idempotency.Receipt{})
+				if !errors.Is(err, apierror.ScoreRejected) && !errors.Is(err, apierror.PlayNotFound) {
+					t.Fatal(err)
+				}
+			}
+			for user := range int64(10) {
+				f.mustSend(user+21, "1")
+				if got := f.cohortOf(user+21, 0); got != "bronze 0" {
+					t.Errorf("player %d is in %s", user+21, got)
+				}
+			}
+			// Who has an entry hears the same of a faulty score as before.
+			_, err := f.Submit(t.Context(), f.player(21), f.gameID, "top", faulty, idempotency.Receipt{})
+			if !errors.Is(err, apierror.ScoreRejected) && !errors.Is(err, apierror.PlayNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestPlayersFillCohortsOneAfterTheOther(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)

@@ -290,6 +290,35 @@ func TestTiedPlayersDivideWhatTheirPlacesGet(t *testing.T) {
 	})
 }
 
+// They come from no funds, so none have to be the server's.
+func TestPrizesInAssetsThatAServerPromisedArePaid(t *testing.T) {
+	for _, from := range []prizes.Funds{"", prizes.House, prizes.Mint} {
+		f := newPrizeFixture(t, redistest.Single(t))
+		shop := assets.New(f.db, f.wallets, assets.Options{})
+		shield, err := shop.Create(t.Context(), f.server(), f.gameID,
+			assets.CreateInput{Name: "Shield", TokenCode: "GOLD", Price: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Create(t.Context(), f.server(), f.gameID, Definition{
+			Board: "top", Name: "Top", Prizes: &Prizes{From: from, Table: []PrizeRow{
+				{FromPlace: 1, ToPlace: 1, AssetID: shield.ID, Quantity: 3},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mustSend(1, "1")
+		f.end(1)
+		f.wantSeason(1, SeasonPaid, true)
+		owned, _, err := shop.ListOwned(t.Context(), f.player(1), 0, 10)
+		if err != nil || len(owned) != 1 || owned[0].Quantity != 3 {
+			t.Errorf("from %q: the winner owns %+v, %v", from, owned, err)
+		}
+		f.wantWon("")
+	}
+}
+
 func TestAHouseThatIsTooPoorFundsASeasonWhenItHasEnough(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newPrizeFixture(t, db)

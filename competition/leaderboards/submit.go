@@ -400,21 +400,30 @@ func (s *Service) prepare(ctx context.Context, b *board, a *attempt, nowMS int64
 		board: b, season: one, to: to, userID: a.userID, segments: a.segments, details: a.details, caller: a.caller,
 		receipt: a.receipt,
 	}
-	if d.League != nil && to != neverOpen {
-		if call.segments, err = s.withCohort(ctx, b, one, a.userID, a.segments); err != nil {
-			return submission{}, err
-		}
-	}
 	call.score, _ = a.in.Score.toUnits(d.Decimals) // decimals never change, and it was checked
 	if d.Subscore != nil {
 		call.sub, _ = a.in.Subscore.toUnits(d.Decimals)
 	}
-	if a.writer != WriterPlayers || d.Rules == nil {
-		return call, nil
+	if a.writer == WriterPlayers && d.Rules != nil {
+		if err := call.addRules(d, a.in.PlayID); err != nil {
+			return submission{}, err
+		}
 	}
+	// Last, so that a score that does not count takes no place in a cohort: nobody would play there.
+	isOfUnknownPlay := call.play != "" && a.playedMS == 0
+	if d.League != nil && to != neverOpen && !isOfUnknownPlay {
+		if call.segments, err = s.withCohort(ctx, b, one, a.userID, a.segments); err != nil {
+			return submission{}, err
+		}
+	}
+	return call, nil
+}
+
+// addRules makes the script keep the rules of a definition, and checks those that need no entry.
+func (call *submission) addRules(d *Definition, playID string) error {
 	call.rules = d.Rules
 	if d.Rules.Play {
-		call.play = a.in.PlayID
+		call.play = playID
 	}
 	for _, rule := range []struct {
 		name     string
@@ -428,10 +437,10 @@ func (s *Service) prepare(ctx context.Context, b *board, a *attempt, nowMS int64
 			continue
 		}
 		if bound, _ := rule.bound.toUnits(d.Decimals); rule.isBroken(bound) {
-			return submission{}, rejectedBy(rule.name)
+			return rejectedBy(rule.name)
 		}
 	}
-	return call, nil
+	return nil
 }
 
 // chooseSeason returns the season of a score that was played at a time (ms; 0 means at nowMS), and

@@ -338,3 +338,30 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 		f.check()
 	})
 }
+
+// Staff disqualifies a player whose room ends before a leader comes by: its result counts no more,
+// whoever has won there.
+func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		f.rooms.SetConsumer(rooms.FeedsMatch, f.RoomEnded)
+		for first, winnerID := range map[int64]int64{1: 1, 11: 0} { // 0: they report a draw
+			id := f.start(f.consensus(func(in *CreateInput) { in.Draws = DrawReplay }), first, first+1, first+2, first+3)
+			m := f.playing(id, f.match(id, first))
+			out, other := m.Players[0].UserID, m.Players[1].UserID
+			if winnerID != 0 {
+				winnerID = out
+			}
+			f.say(m, out, winnerID)
+			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{}); err != nil {
+				t.Fatal(err)
+			}
+			f.say(m, other, winnerID)
+			f.sweepRooms()
+			f.lead()
+			if m = f.decided(id, m.ID); m.WinnerID == nil || *m.WinnerID != other || *m.Reason != Disqualified {
+				t.Errorf("%+v; want the victory of player %d", m, other)
+			}
+		}
+		f.check()
+	})
+}

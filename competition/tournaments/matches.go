@@ -409,6 +409,13 @@ func withoutThoseOut(m *Match, states map[int64]EntrantStatus) (matchChange, boo
 	}
 }
 
+// hasDisqualified reports whether a player of a match is disqualified.
+func hasDisqualified(m *Match, states map[int64]EntrantStatus) bool {
+	return slices.ContainsFunc(m.Players, func(p MatchPlayer) bool {
+		return states[p.UserID] == EntrantDisqualified
+	})
+}
+
 // openRoom opens the room of a match. One that cannot be opened is tried again until the deadline.
 func (s *Service) openRoom(
 	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, now time.Time,
@@ -523,11 +530,13 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 		if e.Status == rooms.Cancelled {
 			c = t.unreported(&m, e.Reason)
 		}
-		if c.reason == Refunded { // who is out already gets no fee back
-			states, err := s.store.readStates(ctx, t, []Match{m})
-			if err != nil {
-				return err
-			}
+		states, err := s.store.readStates(ctx, t, []Match{m})
+		if err != nil {
+			return err
+		}
+		// Who is out already gets no fee back, and who is disqualified has no result. A player who has
+		// left may have won before.
+		if c.reason == Refunded || hasDisqualified(&m, states) {
 			if decided, isDecided := withoutThoseOut(&m, states); isDecided {
 				c = decided
 			}

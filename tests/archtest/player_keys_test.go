@@ -19,6 +19,7 @@ import (
 var playerKeys = []struct{ key, what, bound, bytes, stays string }{
 	{"User", "profile", "60 sign-ups at once of an address, then one a second", "1 KB", "until deleted"},
 	{"Identity", "credential", "one for each account and kind", "200 B", "as the account"},
+	{"GrantedIdentity", "that an identity had the sign-up grant", "one for each deleted account", "150 B", "366 days"},
 	{"RefreshFamily", "session", "sign-ins of an address (class `sign-in`)", "640 B", "30 days unused, 180 at most"},
 	{"RefreshFamilies", "sessions of a player", "one", "100 B a session", "180 days"},
 	{"Friends", "friends and requests sent", "2,000", "100 B each", "until removed"},

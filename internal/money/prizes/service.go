@@ -123,8 +123,11 @@ func (s *Service) FundSeason(
 	if units < 0 || units > wallet.MaxUnits {
 		return false, apierror.InvalidAmount.WithReason("prizes are at most %s minor units", wallet.MaxUnits)
 	}
-	if err := s.CheckFunds(gameID, token, from, actor); err != nil {
-		return false, err
+	hasUnits := token.Code != "" // else they are assets alone, which come from no funds
+	if hasUnits {
+		if err := s.CheckFunds(gameID, token, from, actor); err != nil {
+			return false, err
+		}
 	}
 	if err := s.wallets.CheckMoney(gameID); err != nil {
 		return false, err
@@ -134,7 +137,7 @@ func (s *Service) FundSeason(
 		gameID: gameID, source: source, token: token, units: units, from: from, budget: budget,
 		nonce: idempotency.NewNonce(),
 	}
-	if from == Mint && IsServer(actor) {
+	if hasUnits && from == Mint && IsServer(actor) {
 		limit, _ := token.DayLimit(gameID)
 		call.dayLimit = &limit
 	}

@@ -78,6 +78,9 @@ func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, user
 // call that failed halfway is completed by the next one, since the sessions end last. It returns
 // forbidden, and money_held while a stake of the player is in a room that has not ended.
 //
+// What stays beside the ledger is that an identity for which somebody vouches had its signup grant,
+// for a year: else one person could have the grants of all.
+//
 // A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
 // nobody can use.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {

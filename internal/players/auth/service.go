@@ -314,10 +314,10 @@ func (s *Service) identity(
 	return users.Identity{GameID: game, Kind: kind, Digest: digest}, err
 }
 
-// giveSignupGrant gives a new player the signup grant of the game. When the store fails, so does
-// the sign-in, and the next one tries again; a grant that the wallet refuses, since its token is
-// gone or the grants of the day have reached their limit, must not keep players out: a later
-// sign-in tries again.
+// giveSignupGrant gives a new player the signup grant of the game, unless a player who is deleted
+// had it with the same identity. When the store fails, so does the sign-in, and the next one tries
+// again; a grant that the wallet refuses, since its token is gone or the grants of the day have
+// reached their limit, must not keep players out: a later sign-in tries again.
 func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user users.User) (users.User, error) {
 	if user.GrantGiven {
 		return user, nil
@@ -326,7 +326,10 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		if grant.For != games.GrantForAny && !users.IsVouchedFor(user.Kind) {
 			return user, nil // it waits until the player is linked
 		}
-		err := s.grants.GiveSignupGrant(ctx, game, user.ID)
+		had, err := s.users.HadGrant(ctx, user)
+		if err == nil && !had {
+			err = s.grants.GiveSignupGrant(ctx, game, user.ID)
+		}
 		if e, ok := apierror.As(err); ok && !e.Retryable {
 			return user, nil
 		}

@@ -395,6 +395,15 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
 	return err
 }
 
+// HadGrant reports whether a player who is deleted had the signup grant with an identity that the
+// player has now. It has no Caller, as MarkGrantGiven.
+func (s *Service) HadGrant(ctx context.Context, user User) (bool, error) {
+	if !IsVouchedFor(user.Kind) {
+		return false, nil
+	}
+	return s.store.hadGrant(ctx, user.GameID, user.ID)
+}
+
 // MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a
 // part of every sign-in. It returns user_not_found.
 func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {

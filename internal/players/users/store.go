@@ -18,7 +18,7 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-var userFields = []string{"game", "kind", "username", "avatar", "created", "granted", "suspended"}
+var userFields = []string{"game", "kind", "username", "avatar", "created", grantedField, "suspended"}
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
 	id, err := s.db.Client.Incr(ctx, keys.UserIDCounter()).Result()
@@ -79,18 +79,49 @@ func (s *store) addIdentityField(ctx context.Context, id int64, i Identity) erro
 	return s.setFields(ctx, id, keys.UserIdentityField(i.Kind, i.Digest), "1")
 }
 
+// grantMemory is for how long an identity of a deleted player counts as one that had its grant.
+const grantMemory = 366 * 24 * time.Hour
+
+const grantedField = "granted"
+
+// hadGrant reports whether somebody who is deleted had the signup grant with an identity of a
+// player.
+func (s *store) hadGrant(ctx context.Context, game, id int64) (bool, error) {
+	fields, err := s.db.Client.HKeys(ctx, keys.User(id)).Result()
+	if err != nil {
+		return false, redisdb.WrapError("read a player's identities", err)
+	}
+	for _, field := range fields {
+		kind, digest, ok := keys.ParseUserIdentityField(field)
+		if !ok || !IsVouchedFor(kind) {
+			continue
+		}
+		found, err := s.db.Client.Exists(ctx, keys.GrantedIdentity(game, kind, digest)).Result()
+		if err != nil || found > 0 {
+			return found > 0, redisdb.WrapError("read whether an identity had its grant", err)
+		}
+	}
+	return false, nil
+}
+
 // deleteUser deletes a player and the identities that the player has in a game.
 func (s *store) deleteUser(ctx context.Context, game, id int64) error {
 	fields, err := s.db.Client.HKeys(ctx, keys.User(id)).Result()
 	if err != nil {
 		return redisdb.WrapError("read a player's identities", err)
 	}
+	hasGrant := slices.Contains(fields, grantedField)
 	for _, field := range fields {
 		kind, digest, ok := keys.ParseUserIdentityField(field)
 		if !ok {
 			continue
 		}
-		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, []string{keys.Identity(game, kind, digest)}, id)
+		granted := time.Duration(0)
+		if hasGrant && IsVouchedFor(kind) {
+			granted = grantMemory
+		}
+		names := []string{keys.Identity(game, kind, digest), keys.GrantedIdentity(game, kind, digest)}
+		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, names, id, granted.Milliseconds())
 		if err == nil {
 			err = reply.Err(scripts.UserUnlinkIdentity)
 		}
@@ -124,7 +155,7 @@ func (s *store) patch(ctx context.Context, id int64, p PatchInput) error {
 }
 
 func (s *store) markGrantGiven(ctx context.Context, id int64) error {
-	return s.setFields(ctx, id, "granted", "1")
+	return s.setFields(ctx, id, grantedField, "1")
 }
 
 // setFields writes fields and their values, in turns, of a player that exists.
@@ -185,7 +216,7 @@ func decodeUser(id int64, values []any) (User, error) {
 		GameID:     f.Int("game"),
 		Kind:       f.Text("kind"),
 		CreatedAt:  f.Time("created"),
-		GrantGiven: f.Text("granted") == "1",
+		GrantGiven: f.Text(grantedField) == "1",
 	}
 	if avatar := f.Text("avatar"); avatar != "" {
 		u.Avatar = &avatar

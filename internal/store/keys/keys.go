@@ -213,6 +213,12 @@ func Identity(gameID int64, kind, digest string) string {
 	return "{g:" + id(gameID) + "}:identity:" + kind + ":" + digest
 }
 
+// GrantedIdentity (string, 366 days) says of an Identity whose player is deleted that the player
+// had the signup grant: the next player with it gets no other one.
+func GrantedIdentity(gameID int64, kind, digest string) string {
+	return "{g:" + id(gameID) + "}:granted:" + kind + ":" + digest
+}
+
 // A player.
 
 // User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted", "ended"

@@ -8,6 +8,7 @@ func TestOwnerOfKeys(t *testing.T) {
 		Wallet(3, 7):                           {GameID: 3},
 		Game(3):                                {GameID: 3},
 		NewPlayers(3):                          {GameID: 3},
+		GrantedIdentity(3, "issuer", "5"):      {GameID: 3},
 		Board(3, "top"):                        {GameID: 3},
 		User(7):                                {UserID: 7},
 		Save(7, 3, "main"):                     {GameID: 3},
