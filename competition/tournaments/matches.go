@@ -509,7 +509,7 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 	if !ok {
 		return apierror.InvalidRequest.WithReason("the room feeds no match: %s", e.Feeds)
 	}
-	for range maxAttempts {
+	for try := range maxAttempts {
 		t, err := s.store.load(ctx, e.GameID, id)
 		if err != nil {
 			return err
@@ -530,14 +530,15 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 		if e.Status == rooms.Cancelled {
 			c = t.unreported(&m, e.Reason)
 		}
-		states, err := s.store.readStates(ctx, t, []Match{m})
-		if err != nil {
-			return err
-		}
-		// Who is out already gets no fee back, and who is disqualified has no result. A player who has
-		// left may have won before.
-		if c.reason == Refunded || hasDisqualified(&m, states) {
-			if decided, isDecided := withoutThoseOut(&m, states); isDecided {
+		// Players who are out already get no fee back, and a disqualified winner makes the script say
+		// stale. A player who has left may have won before.
+		if c.reason == Refunded || try > 0 {
+			states, err := s.store.readStates(ctx, t, []Match{m})
+			if err != nil {
+				return err
+			}
+			decided, isDecided := withoutThoseOut(&m, states)
+			if isDecided && (c.reason == Refunded || hasDisqualified(&m, states)) {
 				c = decided
 			}
 		}

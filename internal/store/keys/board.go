@@ -73,7 +73,7 @@ func ParseBoardSeasonField(field string) (season string, ok bool) {
 
 // BoardSeason (hash, until the season is removed) is the state of a season on a shard:
 // BoardStateField, BoardClockField, BoardTopField, BoardHiddenField, "z:<segment>=<value>" for each
-// segment that has a zset, and for each tier of a league "l:<tier>" and "o:<tier>", the
+// segment that has a zset, and for each tier of a league BoardPlacesField and "o:<tier>", the
 // cohorts that have free places: "<number on the shard>:<players>," each.
 func BoardSeason(s BoardShard, season int64) string { return s.key("season:", id(season)) }
 
@@ -106,9 +106,11 @@ func BoardSegmentRank(s BoardShard, season int64, segment, value string) string 
 
 const boardPlacesPrefix = "l:"
 
-// ParseBoardPlacesField returns the tier in a field "l:<tier>" of BoardSeason, which counts the
-// places of all cohorts of the tier that were opened. A release before counts those that were
-// given, in the order of cohorts. It returns false for other fields.
+// BoardPlacesField is the field of BoardSeason that counts the places of all cohorts of a league's
+// tier that were opened. A release before counts those that were given, in the order of cohorts.
+func BoardPlacesField(tier int) string { return boardPlacesPrefix + id(int64(tier)) }
+
+// ParseBoardPlacesField returns the tier of a BoardPlacesField. It returns false for other fields.
 func ParseBoardPlacesField(field string) (tier string, ok bool) {
 	return strings.CutPrefix(field, boardPlacesPrefix)
 }
