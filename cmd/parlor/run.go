@@ -19,7 +19,7 @@ import (
 type companions = []func(context.Context) error
 
 // run serves until ctx ends or something fails, drains, and returns when every goroutine has ended.
-// It calls started with the public address once requests are accepted there, and runs what that
+// It calls started with the public address once requests are served there, and runs what that
 // returns.
 func (n *node) run(ctx context.Context, started func(public string) companions) error {
 	defer startGCPacing(n.settings, gcLoadInterval)()
@@ -65,15 +65,13 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	companionCtx, stopCompanions := context.WithCancel(workCtx)
 	defer stopCompanions()
 	context.AfterFunc(ctx, stopCompanions) // before the node drains, so that none is refused
-	for _, run := range started(public.Addr().String()) {
-		group.Go(func() error {
-			select {
-			case <-n.monitor.Started(): // else its first requests would fail
-				return ignoreStop(run(companionCtx))
-			case <-companionCtx.Done():
-				return nil
-			}
-		})
+	select {
+	case <-n.monitor.Started(): // else the first requests of others would fail
+		for _, run := range started(public.Addr().String()) {
+			group.Go(func() error { return ignoreStop(run(companionCtx)) })
+		}
+	case <-ctx.Done():
+	case <-workCtx.Done():
 	}
 	select {
 	case <-ctx.Done():

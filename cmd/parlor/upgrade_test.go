@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,39 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/base/logs"
-	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
-	"github.com/spf13/cobra"
 )
 
 // TestANodeThatStartsWhileTheLayoutRisesSeesIt raises the layout at the last moment: when the node
 // is about to report, so that whoever raised it did not see the node.
 func TestANodeThatStartsWhileTheLayoutRisesSeesIt(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes")
-	setRequired(t, server.URL())
-	s, err := loadSettings(settingFlags(&cobra.Command{}), config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := openStore(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	handler, storeErrors := logs.NewStoreErrors(slog.DiscardHandler)
-	n, err := newNode(db, s, config.ModeServe, slog.New(handler), storeErrors, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := newServingNode(t, server)
 	client := redistest.Dial(t, server)
 	raise := sync.OnceFunc(func() {
 		client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, redisdb.NewestLayout()+1)
 	})
-	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+	redistest.ObserveCommands(n.db, func(commands []redis.Cmder) {
 		if first := commands[0]; first.Name() == "hset" && first.Args()[1] == keys.Nodes() {
 			raise()
 		}

@@ -17,8 +17,14 @@ import (
 // stored with the board. No node may have read the board in the last second.
 func (f *fixture) setBoundaries(ends ...int64) {
 	f.t.Helper()
+	f.setBoundariesOf("top", ends...)
+}
+
+// setBoundariesOf is setBoundaries for a board of any key.
+func (f *fixture) setBoundariesOf(key string, ends ...int64) {
+	f.t.Helper()
 	ctx := f.t.Context()
-	b, err := f.read(ctx, f.gameID, "top")
+	b, err := f.read(ctx, f.gameID, key)
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
@@ -30,11 +36,11 @@ func (f *fixture) setBoundaries(ends ...int64) {
 	for _, end := range ends {
 		one.closes = end
 		c.setSeason(one)
-		one.number, one.opens = one.number+1, end
+		one.number, one.opens, one.isFunded = one.number+1, end, false
 	}
 	one.closes = 0
 	c.setSeason(one)
-	if err := f.store.define(ctx, f.gameID, "top", b.version, c); err != nil {
+	if err := f.store.define(ctx, f.gameID, key, b.version, c); err != nil {
 		f.t.Fatalf("%v", err)
 	}
 }
