@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
 
@@ -22,7 +23,7 @@ func (r *request) sessionResponse(status int, session auth.SignInResult, err err
 		r.corsGameID = session.User.GameID
 	}
 	return response{status: status, body: &sessionView{
-		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.AccessTokenExpiresIn),
+		AccessToken: session.AccessToken, ExpiresIn: ratelimit.CeilSeconds(session.AccessTokenExpiresIn),
 		RefreshToken: session.RefreshToken,
 		User:         session.User.Profile,
 		isChange:     session.IsChange,
@@ -49,7 +50,7 @@ func (s *Server) signInGuest(r *request, in *guestInput) (response, error) {
 		return response{}, err
 	}
 	if isNew {
-		if err := r.takeRateLimit(auth.ClassSignUp); err != nil {
+		if err := r.takeRateLimit(ratelimit.SignUp); err != nil {
 			return response{}, err
 		}
 	}
@@ -119,5 +120,5 @@ func (s *Server) issueTicket(r *request) (response, error) {
 	return okResponse(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds
-	}{t.Secret, auth.CeilSeconds(t.ExpiresIn)}), err
+	}{t.Secret, ratelimit.CeilSeconds(t.ExpiresIn)}), err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/web"
 )
 
@@ -47,9 +48,9 @@ func (s *Server) newConsoleHandler() http.Handler {
 	sessions.HandleMethodNotAllowed = true
 	sessions.ForwardedByClientIP = false
 	for _, rt := range []route{
-		{post, consoleSession, anyone, auth.ClassSignIn, keyIgnored, false, withBody(s.openConsoleSession), nil},
-		{get, consoleSession, anyone, auth.ClassSignIn, keyIgnored, false, s.getConsoleSession, nil},
-		{del, consoleSession, anyone, auth.ClassSignIn, keyIgnored, false, s.closeConsoleSession, nil},
+		{post, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, withBody(s.openConsoleSession), nil},
+		{get, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, s.getConsoleSession, nil},
+		{del, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, s.closeConsoleSession, nil},
 	} {
 		sessions.Handle(rt.method, rt.path, s.ginHandler(&rt))
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
@@ -71,7 +71,9 @@ func (l *commandLog) expectRoundTrips(t *testing.T, request string, want ...stri
 // The limits are those of production.
 func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 	db := redistest.Single(t)
-	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, auth.DefaultLimits()) }).createGame()
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.Limiter = ratelimit.New(db, ratelimit.DefaultLimits())
+	}).createGame()
 	ann := f.guest("Ann")
 	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
 	l := &commandLog{}
@@ -101,7 +103,9 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixtureOn(t, db, func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 1000, Scope: auth.ScopeUser}})
+		d.Limiter = ratelimit.New(db, ratelimit.Limits{
+			ratelimit.Read: {PerSecond: 1, Burst: 1000, Scope: ratelimit.ScopeUser},
+		})
 	}).createGame()
 	ann := f.guest("Ann")
 	caller := principal.Caller{Role: principal.Player, UserID: ann.id, GameID: f.game}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
@@ -243,7 +243,7 @@ func TestTheLimitOfADayIsThatOfTheDay(t *testing.T) {
 
 func TestByDefaultAnAddressMakesSixtyGuestsAtOnce(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.DefaultLimits())
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.DefaultLimits())
 	}).createGame()
 	guest := fmt.Sprintf(`{"gameId":%d}`, f.game)
 	began, made := time.Now(), 0

@@ -30,6 +30,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -147,7 +148,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 					return f.deps.Boards.HasStakes(ctx, gameID, board)
 				},
 			}),
-		Auth: authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
+		Auth: authService, Limiter: ratelimit.New(db, ratelimit.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		Boards: leaderboards.New(db, userService, gameService, leaderboards.Options{
 			AdmitNew: f.memory.AdmitNew, Prizes: prizeService,

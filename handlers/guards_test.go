@@ -11,7 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/cache"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
@@ -19,9 +19,9 @@ import (
 func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = loopback
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.ClassAddress: {PerSecond: 1, Burst: 4, Scope: auth.ScopeAddress},
-			auth.ClassRead:    {PerSecond: 10, Burst: 100, Scope: auth.ScopeUser},
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.Limits{
+			ratelimit.Address: {PerSecond: 1, Burst: 4, Scope: ratelimit.ScopeAddress},
+			ratelimit.Read:    {PerSecond: 10, Burst: 100, Scope: ratelimit.ScopeUser},
 		})
 	})
 	send := func(path, bearer, address string) *httpResult {
@@ -59,8 +59,8 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = loopback
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress},
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.Limits{
+			ratelimit.SignIn: {PerSecond: 1, Burst: 1, Scope: ratelimit.ScopeAddress},
 		})
 	}).createGame()
 	guest := fmt.Sprintf(`{"gameId":%d}`, f.game)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/parlor-games/parlor/internal/base/storecost"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -50,7 +50,7 @@ func (r *request) chargeRateLimit(permits int64) {
 }
 
 // measured returns a messageHandler whose messages take permits of a class by what they cost.
-func measured(class auth.Class, handle messageHandler) messageHandler {
+func measured(class ratelimit.Class, handle messageHandler) messageHandler {
 	return func(ctx context.Context, s *clientHandler, client *realtime.Client, m *message) (any, error) {
 		var used storecost.Cost
 		data, err := handle(storecost.With(ctx, &used), s, client, m)
@@ -85,7 +85,7 @@ func (r *request) chargeSeats(result rooms.ChangeResult, err error) (rooms.Chang
 }
 
 // chargeClass takes more permits of another class than that of the operation.
-func (r *request) chargeClass(class auth.Class, permits int) {
+func (r *request) chargeClass(class ratelimit.Class, permits int) {
 	if key, limited := r.rateLimitKey(class); limited && permits > 0 {
 		r.server.Limiter.Charge(class, key, int64(permits))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -71,12 +71,12 @@ func newMeter(t *testing.T) *meter {
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}
-	limits := auth.DefaultLimits()
+	limits := ratelimit.DefaultLimits()
 	for class, limit := range limits {
-		limits[class] = auth.Limit{PerDay: 1, Burst: costBurst, Scope: limit.Scope}
+		limits[class] = ratelimit.Limit{PerDay: 1, Burst: costBurst, Scope: limit.Scope}
 	}
-	delete(limits, auth.ClassStateBytes)                    // the table has more bytes to peers than it allows
-	limiter := auth.NewLimiter(redistest.Single(t), limits) // elsewhere, so that it is not measured
+	delete(limits, ratelimit.StateBytes)                  // the table has more bytes to peers than it allows
+	limiter := ratelimit.New(redistest.Single(t), limits) // elsewhere, so that it is not measured
 	db := open(server.URL())
 	for _, s := range scripts.All() { // else the first call of a script sends it twice
 		if err := db.Client.ScriptLoad(t.Context(), s.Source).Err(); err != nil {
@@ -239,7 +239,7 @@ func (m *meter) http(status int, operation, bearer, query, body string, headers 
 		}
 		left, _ := strconv.ParseInt(found[2], 10, 64)
 		who := found[1] + " " + bearer
-		if auth.DefaultLimits()[auth.Class(found[1])].Scope == auth.ScopeAddress {
+		if ratelimit.DefaultLimits()[ratelimit.Class(found[1])].Scope == ratelimit.ScopeAddress {
 			who = found[1]
 		}
 		before, known := m.left[who]
@@ -270,7 +270,7 @@ func (m *meter) message(p player, s *testSocket, messageType, data string) recei
 }
 
 func (m *meter) permitsLeft(p player) (left int64) {
-	for _, class := range []auth.Class{auth.ClassRead, auth.ClassWrite} {
+	for _, class := range []ratelimit.Class{ratelimit.Read, ratelimit.Write} {
 		left += m.deps.Limiter.Charge(class, m.caller(p).ActorID(), 0).Remaining
 	}
 	return left
@@ -646,7 +646,7 @@ func (m *meter) measureSockets(p player) {
 	for _, path := range []string{savePath, loadPath, realtimePath} {
 		m.measure("GET "+path, func() int64 {
 			left := func() int64 {
-				return m.deps.Limiter.Charge(auth.ClassSocket, m.caller(p).ActorID(), 0).Remaining
+				return m.deps.Limiter.Charge(ratelimit.Socket, m.caller(p).ActorID(), 0).Remaining
 			}
 			before := left()
 			s := m.dial(path, p.token)

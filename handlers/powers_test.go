@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
@@ -256,8 +256,8 @@ func TestAnAccountThatIsTooNewTakesNoStake(t *testing.T) {
 
 func TestNewAccountsOfOneSiteAreLimited(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t),
-			auth.Limits{auth.ClassSignUp: {PerSecond: 1, Burst: 3, Scope: auth.ScopeAddress}})
+		d.Limiter = ratelimit.New(redistest.Single(t),
+			ratelimit.Limits{ratelimit.SignUp: {PerSecond: 1, Burst: 3, Scope: ratelimit.ScopeAddress}})
 		d.TrustedProxies = loopback
 	}).createGame()
 	guest := func(address, secret string) int {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
 )
 
@@ -31,13 +31,13 @@ func (e *Server) newSaveEndpoint() *socketEndpoint {
 // saveMessages returns what the endpoint does with each type of message.
 func saveMessages() map[string]messageType {
 	return map[string]messageType{
-		"auth.refresh": {auth.ClassRead, decodeDataThen(replaceToken)},
+		"auth.refresh": {ratelimit.Read, decodeDataThen(replaceToken)},
 
-		"save":    {auth.ClassWrite, decodeDataThen(saveSlot)},
-		"load":    {auth.ClassRead, decodeDataThen(loadSlot)},
-		"list":    {auth.ClassRead, decodeDataThen(listSlots)},
-		"history": {auth.ClassRead, decodeDataThen(listVersions)},
-		"restore": {auth.ClassWrite, decodeDataThen(restoreVersion)},
+		"save":    {ratelimit.Write, decodeDataThen(saveSlot)},
+		"load":    {ratelimit.Read, decodeDataThen(loadSlot)},
+		"list":    {ratelimit.Read, decodeDataThen(listSlots)},
+		"history": {ratelimit.Read, decodeDataThen(listVersions)},
+		"restore": {ratelimit.Write, decodeDataThen(restoreVersion)},
 	}
 }
 
@@ -52,12 +52,12 @@ func (in *saveInput) Validate() error {
 }
 
 func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *saveInput) (any, error) {
-	s.chargeBytes(auth.ClassWrite, len(in.StateJSON))
+	s.chargeBytes(ratelimit.Write, len(in.StateJSON))
 	saved, err := s.server.Progress.Save(ctx, s.caller,
 		progress.SaveInput{Slot: in.Slot, State: in.StateJSON, BaseVersion: in.LastReadVersion, MessageID: m.ID})
 	if apiErr, ok := apierror.As(err); ok && errors.Is(apiErr, apierror.VersionConflict) {
 		if current, ok := apiErr.ExtraMembers["current"].(progress.LoadedSave); ok {
-			s.chargeBytes(auth.ClassWrite, current.SizeBytes)
+			s.chargeBytes(ratelimit.Write, current.SizeBytes)
 		}
 	}
 	return saved, err
@@ -73,7 +73,7 @@ func (in *slotInput) Validate() error {
 
 func loadSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	loaded, err := s.server.Progress.Load(ctx, s.caller, in.Slot)
-	s.chargeBytes(auth.ClassRead, loaded.SizeBytes)
+	s.chargeBytes(ratelimit.Read, loaded.SizeBytes)
 	return loaded, err
 }
 
@@ -99,6 +99,6 @@ func restoreVersion(
 ) (any, error) {
 	saved, err := s.server.Progress.Restore(ctx, s.caller,
 		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
-	s.chargeBytes(auth.ClassWrite, saved.SizeBytes)
+	s.chargeBytes(ratelimit.Write, saved.SizeBytes)
 	return saved, err
 }

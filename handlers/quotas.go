@@ -5,7 +5,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
 
 // hasKeyQuota reports whether a key too many of an operation is refused. It is not where a key is
@@ -22,23 +22,23 @@ func (rt *route) hasKeyQuota() bool {
 func (r *request) countKey() (refuseNew, err error) {
 	switch {
 	case r.caller.Role == "":
-		return r.takeQuota(auth.ClassAnonymousKeys, "keyed_requests"), nil
+		return r.takeQuota(ratelimit.KeyedSignIns, "keyed_requests"), nil
 	case r.caller.Role != principal.Player:
 		return nil, nil
 	case r.route.hasKeyQuota():
-		return r.takeQuota(auth.ClassKeys, "keyed_requests"), nil
+		return r.takeQuota(ratelimit.KeyedRequests, "keyed_requests"), nil
 	}
-	key, limited := r.rateLimitKey(auth.ClassRequiredKeys)
+	key, limited := r.rateLimitKey(ratelimit.RequiredKeys)
 	if !limited {
 		return nil, nil
 	}
-	_, err = r.server.Limiter.Allow(r.ctx(), auth.ClassRequiredKeys, key)
+	_, err = r.server.Limiter.Allow(r.ctx(), ratelimit.RequiredKeys, key)
 	return nil, err
 }
 
 // countNew counts a request for something that is kept, against the quota of a day. It returns
 // limit_reached; a repeated request with a key still gets its first reply.
-func (r *request) countNew(class auth.Class, limit string) error {
+func (r *request) countNew(class ratelimit.Class, limit string) error {
 	err := r.takeQuota(class, limit)
 	if err == nil || r.receipt.KeyDigest == "" {
 		return err
@@ -49,7 +49,7 @@ func (r *request) countNew(class auth.Class, limit string) error {
 
 // takeQuota counts a request against a quota of a day. It returns store_unavailable, and
 // limit_reached with the members limit, max and retryAfterSeconds.
-func (r *request) takeQuota(class auth.Class, limit string) error {
+func (r *request) takeQuota(class ratelimit.Class, limit string) error {
 	key, limited := r.rateLimitKey(class)
 	if !limited {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
 // newFixtureWithQuotas returns a node on a store with these limits and no others.
-func newFixtureWithQuotas(t *testing.T, db *redisdb.DB, limits auth.Limits) *fixture {
-	return newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, limits) }).createGame()
+func newFixtureWithQuotas(t *testing.T, db *redisdb.DB, limits ratelimit.Limits) *fixture {
+	return newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = ratelimit.New(db, limits) }).createGame()
 }
 
 func (f *fixture) expectLimit(limit string, most int64, method, path, token, body string, headers ...string) {
@@ -27,9 +27,9 @@ func (f *fixture) expectLimit(limit string, most int64, method, path, token, bod
 func TestAKeyTooManyIsRefused(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		const session = "/api/v1/game-session/"
-		f := newFixtureWithQuotas(t, db, auth.Limits{
-			auth.ClassKeys:          {PerDay: 10, Burst: 4, Scope: auth.ScopeUser},
-			auth.ClassAnonymousKeys: {PerDay: 10, Burst: 2, Scope: auth.ScopeAddress},
+		f := newFixtureWithQuotas(t, db, ratelimit.Limits{
+			ratelimit.KeyedRequests: {PerDay: 10, Burst: 4, Scope: ratelimit.ScopeUser},
+			ratelimit.KeyedSignIns:  {PerDay: 10, Burst: 2, Scope: ratelimit.ScopeAddress},
 		})
 		ann, bob := f.guest("Ann"), f.guest("Bob")
 		room := f.createRoom(ann)
@@ -79,9 +79,9 @@ func TestAKeyTooManyIsRefused(t *testing.T) {
 func TestTheRoomsAndSeatsOfADayAreBounded(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		const session = "/api/v1/game-session/"
-		f := newFixtureWithQuotas(t, db, auth.Limits{
-			auth.ClassRooms: {PerDay: 10, Burst: 2, Scope: auth.ScopeUser},
-			auth.ClassJoins: {PerDay: 10, Burst: 1, Scope: auth.ScopeUser},
+		f := newFixtureWithQuotas(t, db, ratelimit.Limits{
+			ratelimit.Rooms: {PerDay: 10, Burst: 2, Scope: ratelimit.ScopeUser},
+			ratelimit.Joins: {PerDay: 10, Burst: 1, Scope: ratelimit.ScopeUser},
 		})
 		ann, bob := f.guest("Ann"), f.guest("Bob")
 		body := fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":4}`, f.gold)

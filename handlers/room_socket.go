@@ -13,7 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
@@ -38,17 +38,17 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 // realtimeMessages returns what the endpoint does with each type of message.
 func realtimeMessages() map[string]messageType {
 	return map[string]messageType{
-		"auth.refresh":      {auth.ClassRead, decodeDataThen(replaceToken)},
-		"room.subscribe":    {auth.ClassRead, decodeDataThen(subscribeToRoom)},
+		"auth.refresh":      {ratelimit.Read, decodeDataThen(replaceToken)},
+		"room.subscribe":    {ratelimit.Read, decodeDataThen(subscribeToRoom)},
 		"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
-		relayMessageType:    {auth.ClassRead, decodeDataThen(sendMessage)},
-		"room.state.set":    {auth.ClassWrite, decodeDataThen(setStateByMessage)},
-		"room.turn.set":     {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
-		"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
-		"board.subscribe":   {auth.ClassRead, measured(auth.ClassRead, decodeDataThen(watchBoard))},
+		relayMessageType:    {ratelimit.Read, decodeDataThen(sendMessage)},
+		"room.state.set":    {ratelimit.Write, decodeDataThen(setStateByMessage)},
+		"room.turn.set":     {ratelimit.Write, decodeDataThen(setTurnByMessage)},
+		"user.subscribe":    {ratelimit.Read, decodeDataThen(resumeUserEvents)},
+		"board.subscribe":   {ratelimit.Read, measured(ratelimit.Read, decodeDataThen(watchBoard))},
 		"board.unsubscribe": {"", decodeDataThen(unwatchBoard)},
 
-		"tournament.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToTournament)},
+		"tournament.subscribe":   {ratelimit.Read, decodeDataThen(subscribeToTournament)},
 		"tournament.unsubscribe": {"", decodeDataThen(unsubscribeFromTournament)},
 	}
 }
@@ -257,7 +257,7 @@ func (s *clientHandler) subscribeToRooms(
 	if most := s.server.RealtimeHub.TopicsPerConnection(); len(starts) > most {
 		return apierror.InvalidRequest.WithField("rooms", "range", fmt.Sprintf("may have at most %d rooms", most))
 	}
-	s.chargePermits(auth.ClassRead, len(starts)-1)
+	s.chargePermits(ratelimit.Read, len(starts)-1)
 	ids := make([]string, len(starts))
 	for i := range starts {
 		ids[i] = starts[i].RoomID

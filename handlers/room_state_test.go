@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
@@ -142,7 +142,9 @@ func TestATurnIsHeardOnAnotherNode(t *testing.T) {
 // of them as the relay sends to a socket: 64 KiB at once and 32 KiB a second.
 func TestTheBytesOfAPlayersStateAreLimited(t *testing.T) {
 	db := redistest.Single(t)
-	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, auth.DefaultLimits()) }).createGame()
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.Limiter = ratelimit.New(db, ratelimit.DefaultLimits())
+	}).createGame()
 	f.allowState(`{"stateKeys":{"":"all"}}`)
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`).text("roomId")

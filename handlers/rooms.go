@@ -9,7 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/rooms"
 )
 
@@ -40,7 +40,7 @@ func roomCreatedResponse(result rooms.ChangeResult, err error) (response, error)
 }
 
 func (s *Server) createRoom(r *request, in *rooms.CreateInput) (response, error) {
-	if err := r.countNew(auth.ClassRooms, "rooms_a_day"); err != nil {
+	if err := r.countNew(ratelimit.Rooms, "rooms_a_day"); err != nil {
 		return response{}, err
 	}
 	return roomCreatedResponse(s.Rooms.Create(r.ctx(), r.caller, *in, r.receipt))
@@ -145,7 +145,7 @@ func (in *roomInput) Validate() error {
 }
 
 func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
-	if err := r.countNew(auth.ClassJoins, "joins_a_day"); err != nil {
+	if err := r.countNew(ratelimit.Joins, "joins_a_day"); err != nil {
 		return response{}, err
 	}
 	return roomChangedResponse(r.chargeRoom(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt)))
@@ -164,7 +164,7 @@ func (s *Server) cancelRoom(r *request, in *roomInput) (response, error) {
 }
 
 func (s *Server) rematchRoom(r *request, in *roomInput) (response, error) {
-	if err := r.countNew(auth.ClassRooms, "rooms_a_day"); err != nil {
+	if err := r.countNew(ratelimit.Rooms, "rooms_a_day"); err != nil {
 		return response{}, err
 	}
 	return roomCreatedResponse(r.chargeSeats(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt)))
@@ -215,13 +215,13 @@ func (in *stateInput) Validate() error {
 func (s *Server) setSharedState(r *request, in *stateInput) (response, error) {
 	isPlayer := r.caller.Role == principal.Player
 	if isPlayer {
-		if err := r.takeRateLimit(auth.ClassStateBytes); err != nil {
+		if err := r.takeRateLimit(ratelimit.StateBytes); err != nil {
 			return response{}, err
 		}
 	}
 	result, err := r.chargeRoom(s.Rooms.SetState(r.ctx(), r.caller, rooms.StateInput(*in), r.receipt))
 	if isPlayer && err == nil {
-		r.chargeClass(auth.ClassStateBytes, in.sizeBytes()-1)
+		r.chargeClass(ratelimit.StateBytes, in.sizeBytes()-1)
 	}
 	return roomChangedResponse(result, err)
 }

@@ -7,14 +7,14 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
 
 // route is one operation of openapi.yaml.
 type route struct {
 	method, path     string // the path as openapi.yaml spells it
 	callers          callers
-	rateLimitClass   auth.Class // of rate limits; "" has none
+	rateLimitClass   ratelimit.Class // of rate limits; "" has none
 	idempotency      idempotencyMode
 	durabilityHeader bool // the response has the header Parlor-Durability
 	handle           func(*request) (response, error)
@@ -109,142 +109,142 @@ func (s *Server) routes() []route {
 		apierror.Disqualified)
 	return []route{
 		{
-			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
+			post, "/api/v1/auth/guest", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.signInGuest),
 			errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/exchange", server, auth.ClassAdmin, byStoredResponse, false, withBody(s.signInExternal),
+			post, "/api/v1/auth/exchange", server, ratelimit.Admin, byStoredResponse, false, withBody(s.signInExternal),
 			errorList{apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/refresh", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.refreshSession),
+			post, "/api/v1/auth/refresh", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.refreshSession),
 			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
 		},
 		{
-			post, "/api/v1/auth/logout", anyone, auth.ClassSignIn, byStoredResponse, false, withOptionalBody(s.logout),
+			post, "/api/v1/auth/logout", anyone, ratelimit.SignIn, byStoredResponse, false, withOptionalBody(s.logout),
 			errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
 		},
 		{
-			post, "/api/v1/auth/link", player | server, auth.ClassSignIn, byStoredResponse, false, withBody(s.linkIdentity),
+			post, "/api/v1/auth/link", player | server, ratelimit.SignIn, byStoredResponse, false, withBody(s.linkIdentity),
 			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
-		{post, "/api/v1/auth/ticket", player, auth.ClassSocket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
+		{post, "/api/v1/auth/ticket", player, ratelimit.Socket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
 
-		{get, "/api/v1/me", player, auth.ClassRead, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
+		{get, "/api/v1/me", player, ratelimit.Read, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
 		{
-			patch, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, withBody(s.patchMe),
+			patch, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, withBody(s.patchMe),
 			errorList{apierror.UserNotFound},
 		},
-		{del, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
+		{del, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
 		{
-			get, "/api/v1/me/limits", player, auth.ClassRead, keyIgnored, true, s.listMyLimits,
+			get, "/api/v1/me/limits", player, ratelimit.Read, keyIgnored, true, s.listMyLimits,
 			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
 		},
 		{
-			put, "/api/v1/me/limits", player, auth.ClassWrite, keyIgnored, true, withBody(s.setMyLimits),
+			put, "/api/v1/me/limits", player, ratelimit.Write, keyIgnored, true, withBody(s.setMyLimits),
 			errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
 		},
 		{
-			get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends,
+			get, "/api/v1/friends", player, ratelimit.Read, keyIgnored, false, s.listFriends,
 			errorList{apierror.InvalidRequest},
 		},
 		{
-			post, "/api/v1/friends/{userId}", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.befriendUser),
+			post, "/api/v1/friends/{userId}", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.befriendUser),
 			errorList{apierror.UserNotFound},
 		},
 		{
-			del, "/api/v1/friends/{userId}", player, auth.ClassWrite, keyIgnored, false, s.unfriendUser,
+			del, "/api/v1/friends/{userId}", player, ratelimit.Write, keyIgnored, false, s.unfriendUser,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound},
 		},
 		{
-			post, "/api/v1/friends/{userId}/block", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.blockUser),
+			post, "/api/v1/friends/{userId}/block", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.blockUser),
 			errorList{apierror.UserNotFound},
 		},
 
 		{
-			post, session + "create", player, auth.ClassMoney, byReceipt, true, withBody(s.createRoom),
+			post, session + "create", player, ratelimit.Money, byReceipt, true, withBody(s.createRoom),
 			append(errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
 			}, ownLimits...),
 		},
 		{
-			get, session + "get", everyone, auth.ClassRead, keyIgnored, true, s.getRoom,
+			get, session + "get", everyone, ratelimit.Read, keyIgnored, true, s.getRoom,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
 		},
-		{get, session + "list", everyone, auth.ClassRead, keyIgnored, true, s.listRooms, listErrors},
-		{post, session + "join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
-		{post, "/join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{get, session + "list", everyone, ratelimit.Read, keyIgnored, true, s.listRooms, listErrors},
+		{post, session + "join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{post, "/join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
-			post, session + "leave", player, auth.ClassMoney, byReceiptAlways, true, withBody(s.leaveRoom),
+			post, session + "leave", player, ratelimit.Money, byReceiptAlways, true, withBody(s.leaveRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "ready", player, auth.ClassMoney, byReceipt, true, withBody(s.setReady),
+			post, session + "ready", player, ratelimit.Money, byReceipt, true, withBody(s.setReady),
 			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
 		},
 		{
-			post, session + "kick", player | server, auth.ClassMoney, byReceipt, true, withBody(s.kickPlayer),
+			post, session + "kick", player | server, ratelimit.Money, byReceipt, true, withBody(s.kickPlayer),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
 				apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
-			post, session + "transfer-host", player | server, auth.ClassMoney, byReceipt, true, withBody(s.transferHost),
+			post, session + "transfer-host", player | server, ratelimit.Money, byReceipt, true, withBody(s.transferHost),
 			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
 		},
 		{
-			post, session + "start", player | server, auth.ClassMoney, byReceipt, true, withBody(s.startRoom),
+			post, session + "start", player | server, ratelimit.Money, byReceipt, true, withBody(s.startRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
 			},
 		},
 		{
-			post, statePath, player | server, auth.ClassWrite, byReceipt, true, withBody(s.setSharedState),
+			post, statePath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setSharedState),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
 			},
 		},
 		{
-			post, turnPath, player | server, auth.ClassWrite, byReceipt, true, withBody(s.setTurn),
+			post, turnPath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setTurn),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
 				apierror.RoomDisputed, apierror.GameNotFound,
 			},
 		},
 		{
-			post, session + "finish", player | server, auth.ClassMoney, byReceiptKeyRequired, true, withBody(s.finishRoom),
+			post, session + "finish", player | server, ratelimit.Money, byReceiptKeyRequired, true, withBody(s.finishRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
 				apierror.VersionConflict, apierror.NotParticipant, apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "cancel", everyone, auth.ClassMoney, byReceipt, true, withBody(s.cancelRoom),
+			post, session + "cancel", everyone, ratelimit.Money, byReceipt, true, withBody(s.cancelRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
 			},
 		},
 		{
-			post, session + "rematch", player, auth.ClassMoney, byReceipt, true, withBody(s.rematchRoom),
+			post, session + "rematch", player, ratelimit.Money, byReceipt, true, withBody(s.rematchRoom),
 			append(errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			}, ownLimits...),
 		},
 
-		{get, "/api/v1/user-balance/token-balances", player, auth.ClassRead, keyIgnored, true, s.listBalances, nil},
+		{get, "/api/v1/user-balance/token-balances", player, ratelimit.Read, keyIgnored, true, s.listBalances, nil},
 		{
-			get, "/api/v1/user-balance/ledger", player, auth.ClassRead, keyIgnored, true, s.listLedger,
+			get, "/api/v1/user-balance/ledger", player, ratelimit.Read, keyIgnored, true, s.listLedger,
 			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
 		},
 		{
-			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.ClassMoney, byReceiptKeyRequired, true,
+			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, ratelimit.Money, byReceiptKeyRequired, true,
 			withOptionalBody(s.purchaseAsset),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
@@ -252,35 +252,35 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			get, "/api/v1/user-assets", player, auth.ClassRead, keyIgnored, true, s.listOwnedAssets,
+			get, "/api/v1/user-assets", player, ratelimit.Read, keyIgnored, true, s.listOwnedAssets,
 			errorList{apierror.InvalidRequest},
 		},
 		{
-			get, "/api/v1/game-assets", everyone, auth.ClassRead, keyIgnored, false, s.listCatalogue,
+			get, "/api/v1/game-assets", everyone, ratelimit.Read, keyIgnored, false, s.listCatalogue,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 
-		{get, "/api/v1/leaderboards", everyone, auth.ClassRead, keyIgnored, false, s.listBoards, boardErrors},
-		{get, board, everyone, auth.ClassRead, keyIgnored, false, s.getBoard, boardErrors},
+		{get, "/api/v1/leaderboards", everyone, ratelimit.Read, keyIgnored, false, s.listBoards, boardErrors},
+		{get, board, everyone, ratelimit.Read, keyIgnored, false, s.getBoard, boardErrors},
 		{
-			post, board + "/plays", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.startPlay),
+			post, board + "/plays", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.startPlay),
 			append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
 		},
 		{
-			post, board + "/scores", everyone, auth.ClassWrite, byReceipt, true, withBody(s.submitScore),
+			post, board + "/scores", everyone, ratelimit.Write, byReceipt, true, withBody(s.submitScore),
 			append(slices.Clone(scoreErrors),
 				apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
 		},
-		{post, board + "/scores/batch", staff, auth.ClassAdmin, byReceipt, true, withBody(s.submitScores), boardErrors},
-		{get, board + "/entries", everyone, auth.ClassRead, keyIgnored, false, s.listEntries, entryErrors},
-		{get, board + "/entries/around", player, auth.ClassRead, keyIgnored, false, s.listEntriesAround, entryErrors},
-		{get, board + "/entries/friends", player, auth.ClassRead, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
-		{get, board + "/entries/{userId}", everyone, auth.ClassRead, keyIgnored, false, s.getEntry, entryErrors},
-		{get, board + "/league", player, auth.ClassRead, keyIgnored, false, s.getLeague, entryErrors},
-		{get, board + "/seasons", everyone, auth.ClassRead, keyIgnored, false, s.listSeasons, boardErrors},
+		{post, board + "/scores/batch", staff, ratelimit.Admin, byReceipt, true, withBody(s.submitScores), boardErrors},
+		{get, board + "/entries", everyone, ratelimit.Read, keyIgnored, false, s.listEntries, entryErrors},
+		{get, board + "/entries/around", player, ratelimit.Read, keyIgnored, false, s.listEntriesAround, entryErrors},
+		{get, board + "/entries/friends", player, ratelimit.Read, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
+		{get, board + "/entries/{userId}", everyone, ratelimit.Read, keyIgnored, false, s.getEntry, entryErrors},
+		{get, board + "/league", player, ratelimit.Read, keyIgnored, false, s.getLeague, entryErrors},
+		{get, board + "/seasons", everyone, ratelimit.Read, keyIgnored, false, s.listSeasons, boardErrors},
 
 		{
-			post, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.createBoard),
 			errorList{
 				apierror.InvalidAmount, apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict,
@@ -288,71 +288,71 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			get, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, keyIgnored, false, s.listBoards,
+			get, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, keyIgnored, false, s.listBoards,
 			boardErrors,
 		},
-		{get, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.getBoard, boardErrors},
+		{get, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.getBoard, boardErrors},
 		{
-			patch, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchBoard),
+			patch, adminBoard, staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchBoard),
 			append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
-			del, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.deleteBoard,
+			del, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.deleteBoard,
 			append(slices.Clone(boardErrors), apierror.VersionConflict),
 		},
 		{
-			post, adminBoard + "/seasons/{season}/end", staff, auth.ClassAdmin, byStoredResponse, false,
+			post, adminBoard + "/seasons/{season}/end", staff, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.endSeason), seasonErrors,
 		},
 		{
-			post, adminBoard + "/seasons/{season}/approve", staff, auth.ClassAdmin, byStoredResponse, false,
+			post, adminBoard + "/seasons/{season}/approve", staff, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.approveSeason), seasonErrors,
 		},
 		{
-			post, adminBoard + "/seasons/{season}/void", staff, auth.ClassAdmin, byStoredResponse, false,
+			post, adminBoard + "/seasons/{season}/void", staff, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.voidSeason), seasonErrors,
 		},
 		{
-			post, adminEntry + "/hide", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.hideEntry),
+			post, adminEntry + "/hide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.hideEntry),
 			append(slices.Clone(entryErrors), apierror.VersionConflict),
 		},
 		{
-			post, adminEntry + "/unhide", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.unhideEntry),
+			post, adminEntry + "/unhide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.unhideEntry),
 			append(slices.Clone(entryErrors), apierror.VersionConflict),
 		},
 		{
-			post, adminEntry + "/remove", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.removeEntry),
+			post, adminEntry + "/remove", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.removeEntry),
 			append(slices.Clone(entryErrors), apierror.VersionConflict),
 		},
 
 		{
-			get, "/api/v1/tournaments", everyone, auth.ClassRead, keyIgnored, true, s.listTournaments,
+			get, "/api/v1/tournaments", everyone, ratelimit.Read, keyIgnored, true, s.listTournaments,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
-		{get, tournament, everyone, auth.ClassRead, keyIgnored, true, s.getTournament, tournamentErrors},
-		{get, tournament + "/entrants", everyone, auth.ClassRead, keyIgnored, true, s.listEntrants, tournamentErrors},
-		{get, tournament + "/matches", everyone, auth.ClassRead, keyIgnored, true, s.listMatches, tournamentErrors},
-		{get, tournament + "/standings", everyone, auth.ClassRead, keyIgnored, true, s.listStandings, tournamentErrors},
+		{get, tournament, everyone, ratelimit.Read, keyIgnored, true, s.getTournament, tournamentErrors},
+		{get, tournament + "/entrants", everyone, ratelimit.Read, keyIgnored, true, s.listEntrants, tournamentErrors},
+		{get, tournament + "/matches", everyone, ratelimit.Read, keyIgnored, true, s.listMatches, tournamentErrors},
+		{get, tournament + "/standings", everyone, ratelimit.Read, keyIgnored, true, s.listStandings, tournamentErrors},
 		{
-			post, tournament + "/join", player, auth.ClassMoney, byReceipt, true, withoutBody(s.joinTournament),
+			post, tournament + "/join", player, ratelimit.Money, byReceipt, true, withoutBody(s.joinTournament),
 			append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
 				apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed, apierror.TournamentClosed,
 				apierror.LimitReached, apierror.UserNotFound), ownLimits...),
 		},
 		{
-			post, tournament + "/leave", player, auth.ClassMoney, byReceiptAlways, true, withoutBody(s.leaveTournament),
+			post, tournament + "/leave", player, ratelimit.Money, byReceiptAlways, true, withoutBody(s.leaveTournament),
 			entrantErrors,
 		},
 		{
-			post, tournament + "/check-in", player, auth.ClassMoney, byReceipt, true, withoutBody(s.checkIntoTournament),
+			post, tournament + "/check-in", player, ratelimit.Money, byReceipt, true, withoutBody(s.checkIntoTournament),
 			append(slices.Clone(entrantErrors), apierror.CheckInClosed),
 		},
 		{
-			post, tournament + "/attempts", player, auth.ClassWrite, byStoredResponse, true, withoutBody(s.startAttempt),
+			post, tournament + "/attempts", player, ratelimit.Write, byStoredResponse, true, withoutBody(s.startAttempt),
 			append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
 		},
 		{
-			post, admin + "games/{gameId}/tournaments", staff, auth.ClassAdmin, byReceipt, true,
+			post, admin + "games/{gameId}/tournaments", staff, ratelimit.Admin, byReceipt, true,
 			withBody(s.createTournament),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.Forbidden, apierror.GameNotFound,
@@ -360,190 +360,190 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			del, adminTournament, staff, auth.ClassAdmin, keyIgnored, true, s.deleteTournament,
+			del, adminTournament, staff, ratelimit.Admin, keyIgnored, true, s.deleteTournament,
 			tournamentErrors,
 		},
 		{
-			post, adminTournament + "/start", staff, auth.ClassAdmin, byStoredResponse, true,
+			post, adminTournament + "/start", staff, ratelimit.Admin, byStoredResponse, true,
 			withoutBody(s.startTournament),
 			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			post, adminTournament + "/cancel", staff, auth.ClassAdmin, byStoredResponse, true,
+			post, adminTournament + "/cancel", staff, ratelimit.Admin, byStoredResponse, true,
 			withOptionalBody(s.cancelTournament),
 			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			post, adminTournament + "/entrants/{userId}/disqualify", staff, auth.ClassAdmin, byReceipt, true,
+			post, adminTournament + "/entrants/{userId}/disqualify", staff, ratelimit.Admin, byReceipt, true,
 			withOptionalBody(s.disqualifyEntrant), entrantErrors,
 		},
 		{
-			post, adminTournament + "/matches/{matchId}/resolve", staff, auth.ClassAdmin, byStoredResponse, true,
+			post, adminTournament + "/matches/{matchId}/resolve", staff, ratelimit.Admin, byStoredResponse, true,
 			withBody(s.resolveMatch),
 			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
 				apierror.MatchDecided, apierror.VersionConflict),
 		},
 
 		{
-			post, admin + "games", operator, auth.ClassAdmin, byStoredResponse, false, withBody(s.createGame),
+			post, admin + "games", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createGame),
 			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
-		{get, admin + "games", operator, auth.ClassAdmin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
+		{get, admin + "games", operator, ratelimit.Admin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
 		{
-			get, admin + "games/{gameId}", staff, auth.ClassAdmin, keyIgnored, false, s.getGame,
+			get, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, s.getGame,
 			errorList{apierror.GameNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}", staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchGame),
+			patch, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchGame),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
-			post, admin + "games/{gameId}/server-keys", operator, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "games/{gameId}/server-keys", operator, ratelimit.Admin, byStoredResponse, false,
 			withoutBody(s.addServerKey),
 			errorList{apierror.GameNotFound},
 		},
 		{
-			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.ClassAdmin, keyIgnored, false, s.revokeServerKey,
+			del, admin + "games/{gameId}/server-keys/{keyId}", operator, ratelimit.Admin, keyIgnored, false, s.revokeServerKey,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			post, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.createAsset),
+			post, admin + "games/{gameId}/assets", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.createAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
-			get, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, keyIgnored, false, s.listAssets,
+			get, admin + "games/{gameId}/assets", staff, ratelimit.Admin, keyIgnored, false, s.listAssets,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, s.getAsset,
+			get, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.getAsset,
 			errorList{apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			del, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, s.deleteAsset,
+			del, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.deleteAsset,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchAsset),
+			patch, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			post, admin + "tokens", operator, auth.ClassAdmin, byStoredResponse, false, withBody(s.createToken),
+			post, admin + "tokens", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createToken),
 			errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
 		},
-		{get, admin + "tokens", operator, auth.ClassAdmin, keyIgnored, false, s.listTokens, nil},
+		{get, admin + "tokens", operator, ratelimit.Admin, keyIgnored, false, s.listTokens, nil},
 		{
-			get, admin + "tokens/{tokenId}", operator, auth.ClassAdmin, keyIgnored, false, s.getToken,
+			get, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, s.getToken,
 			errorList{apierror.TokenNotFound},
 		},
 		{
-			patch, admin + "tokens/{tokenId}", operator, auth.ClassAdmin, keyIgnored, false, withBody(s.patchToken),
+			patch, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, withBody(s.patchToken),
 			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
 		{
-			get, admin + "users/{userId}", staff, auth.ClassAdmin, keyIgnored, true, s.getUser,
+			get, admin + "users/{userId}", staff, ratelimit.Admin, keyIgnored, true, s.getUser,
 			errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users", staff, auth.ClassAdmin, keyIgnored, false, s.listUsers,
+			get, admin + "users", staff, ratelimit.Admin, keyIgnored, false, s.listUsers,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			get, admin + "users/{userId}/ledger", staff, auth.ClassAdmin, keyIgnored, true, s.listUserLedger,
+			get, admin + "users/{userId}/ledger", staff, ratelimit.Admin, keyIgnored, true, s.listUserLedger,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			get, admin + "users/{userId}/limits", staff, auth.ClassAdmin, keyIgnored, true, s.listUserLimits,
+			get, admin + "users/{userId}/limits", staff, ratelimit.Admin, keyIgnored, true, s.listUserLimits,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			put, admin + "users/{userId}/limits", operator, auth.ClassAdmin, keyIgnored, true, withBody(s.tightenUserLimits),
+			put, admin + "users/{userId}/limits", operator, ratelimit.Admin, keyIgnored, true, withBody(s.tightenUserLimits),
 			errorList{
 				apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.SelfExcluded,
 				apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "users/{userId}/sessions", operator, auth.ClassAdmin, keyIgnored, false, s.listUserSessions,
+			get, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.listUserSessions,
 			errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users/{userId}/saves", staff, auth.ClassAdmin, keyIgnored, false, s.listUserSaves,
+			get, admin + "users/{userId}/saves", staff, ratelimit.Admin, keyIgnored, false, s.listUserSaves,
 			errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users/{userId}/saves/{slot}", staff, auth.ClassAdmin, keyIgnored, false, s.getUserSave,
+			get, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, false, s.getUserSave,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
 		},
 		{
-			post, admin + "users/{userId}/suspend", operator, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "users/{userId}/suspend", operator, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.suspendUser),
 			errorList{apierror.UserNotFound},
 		},
 		{
-			post, admin + "users/{userId}/unsuspend", operator, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "users/{userId}/unsuspend", operator, ratelimit.Admin, byStoredResponse, false,
 			withoutBody(s.unsuspendUser),
 			errorList{apierror.UserNotFound},
 		},
 		{
-			del, admin + "users/{userId}/sessions", operator, auth.ClassAdmin, keyIgnored, false, s.endUserSessions,
+			del, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.endUserSessions,
 			errorList{apierror.UserNotFound},
 		},
 		{
-			post, admin + "users/{userId}/credit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.creditUser),
+			post, admin + "users/{userId}/credit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.creditUser),
 			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
-			post, admin + "users/{userId}/debit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.debitUser),
+			post, admin + "users/{userId}/debit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.debitUser),
 			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			put, admin + "users/{userId}/saves/{slot}", staff, auth.ClassAdmin, keyIgnored, true, withSaveBody(s.replaceSave),
+			put, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, true, withSaveBody(s.replaceSave),
 			errorList{
 				apierror.UserNotFound, apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected,
 				apierror.SaveTampered,
 			},
 		},
-		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
+		{get, admin + "rooms", staff, ratelimit.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
 		{
-			get, admin + "rooms/{roomId}/events", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomEvents,
+			get, admin + "rooms/{roomId}/events", staff, ratelimit.Admin, keyIgnored, true, s.listRoomEvents,
 			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
 		},
 		{
-			post, admin + "rooms/{roomId}/resolve", operator, auth.ClassAdmin, byReceipt, true, withBody(s.resolveRoom),
+			post, admin + "rooms/{roomId}/resolve", operator, ratelimit.Admin, byReceipt, true, withBody(s.resolveRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.NotDisputed, apierror.ResultConflict, apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "games/{gameId}/ledger", operator, auth.ClassAdmin, keyIgnored, true, s.listGameLedger,
+			get, admin + "games/{gameId}/ledger", operator, ratelimit.Admin, keyIgnored, true, s.listGameLedger,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
-		{get, admin + "nodes", operator, auth.ClassAdmin, keyIgnored, false, s.listNodes, nil},
+		{get, admin + "nodes", operator, ratelimit.Admin, keyIgnored, false, s.listNodes, nil},
 		{
-			post, admin + "console-links", operator, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "console-links", operator, ratelimit.Admin, byStoredResponse, false,
 			withoutBody(s.createConsoleLink), nil,
 		},
 		{
-			del, admin + "console-sessions", operator, auth.ClassAdmin, keyIgnored, false, s.closeConsoleSessions, nil,
+			del, admin + "console-sessions", operator, ratelimit.Admin, keyIgnored, false, s.closeConsoleSessions, nil,
 		},
-		{get, admin + "trail", operator, auth.ClassAdmin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
+		{get, admin + "trail", operator, ratelimit.Admin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
 		{
-			post, admin + "games/{gameId}/accept-audit", operator, auth.ClassAdmin, byStoredResponse, false,
+			post, admin + "games/{gameId}/accept-audit", operator, ratelimit.Admin, byStoredResponse, false,
 			withBody(s.acceptAudit),
 			errorList{apierror.GameNotFound},
 		},
-		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
+		{get, admin + "audit", operator, ratelimit.Admin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{
-			get, "/api/v1/game-data/save", player | orTicket, auth.ClassSocket, keyIgnored, false,
+			get, "/api/v1/game-data/save", player | orTicket, ratelimit.Socket, keyIgnored, false,
 			s.upgradeHandler(s.saveEndpoint), socketErrors,
 		},
 		{
-			get, "/api/v1/game-data/load", player | orTicket, auth.ClassSocket, keyIgnored, false,
+			get, "/api/v1/game-data/load", player | orTicket, ratelimit.Socket, keyIgnored, false,
 			s.upgradeHandler(s.saveEndpoint), socketErrors,
 		},
 		{
-			get, realtimePath, player | orTicket, auth.ClassSocket, keyIgnored, false,
+			get, realtimePath, player | orTicket, ratelimit.Socket, keyIgnored, false,
 			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
 		},
 

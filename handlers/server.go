@@ -32,6 +32,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/realtime"
@@ -52,7 +53,7 @@ type Deps struct {
 	Rooms       *rooms.Service
 	Boards      *leaderboards.Service
 	Auth        *auth.Service
-	Limiter     *auth.Limiter
+	Limiter     *ratelimit.Limiter
 	Idempotency *idempotency.Service
 	Tournaments *tournaments.Service
 	Readiness   Readiness
@@ -327,7 +328,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 	if !r.server.Readiness.HasStarted() {
 		return response{}, r.setRetryAfter(apierror.StoreUnavailable)
 	}
-	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
+	if err := r.takeRateLimit(ratelimit.Address); err != nil {
 		return response{}, err
 	}
 	// Before a ticket is used up.
@@ -491,7 +492,7 @@ func (r *request) callerIdentity() string {
 
 // addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from
 // a trusted proxy.
-func (r *request) addressIdentity() string { return r.networkIdentity(auth.AddressKey) }
+func (r *request) addressIdentity() string { return r.networkIdentity(ratelimit.AddressKey) }
 
 // networkIdentity is addressIdentity by another name of an address.
 func (r *request) networkIdentity(key func(netip.Addr) string) string {
@@ -503,7 +504,7 @@ func (r *request) networkIdentity(key func(netip.Addr) string) string {
 }
 
 // takeRateLimit counts the request against the limit of a class and sets the headers of the limit.
-func (r *request) takeRateLimit(class auth.Class) error {
+func (r *request) takeRateLimit(class ratelimit.Class) error {
 	key, limited := r.rateLimitKey(class)
 	if !limited {
 		return nil
@@ -521,13 +522,13 @@ func (r *request) takeRateLimit(class auth.Class) error {
 }
 
 // rateLimitKey returns by whom the request counts in a class; false when the class has no limit.
-func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
+func (r *request) rateLimitKey(class ratelimit.Class) (key string, limited bool) {
 	switch scope := r.server.Limiter.ScopeOf(class); {
 	case scope == "":
 		return "", false
-	case class == auth.ClassSignUp:
-		return r.networkIdentity(auth.SignUpKey), true
-	case scope == auth.ScopeAddress:
+	case class == ratelimit.SignUp:
+		return r.networkIdentity(ratelimit.SignUpKey), true
+	case scope == ratelimit.ScopeAddress:
 		return r.addressIdentity(), true
 	default:
 		return r.callerIdentity(), true
@@ -535,7 +536,7 @@ func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
 }
 
 // rateLimitPolicyHeader returns the value of RateLimit-Policy for a class, which never changes.
-func (s *Server) rateLimitPolicyHeader(d auth.Decision) []string {
+func (s *Server) rateLimitPolicyHeader(d ratelimit.Decision) []string {
 	if header, ok := s.rateLimitPolicyHeaders.Load(d.Class); ok {
 		return header.([]string)
 	}

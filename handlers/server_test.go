@@ -16,7 +16,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -149,9 +149,9 @@ func TestCORSAllowsTheOriginsOfTheCallersGame(t *testing.T) {
 
 func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.ClassRead:   {PerSecond: 1, Burst: 3, Scope: auth.ScopeUser},
-			auth.ClassSignIn: {PerSecond: 1, Burst: 4, Scope: auth.ScopeAddress},
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.Limits{
+			ratelimit.Read:   {PerSecond: 1, Burst: 3, Scope: ratelimit.ScopeUser},
+			ratelimit.SignIn: {PerSecond: 1, Burst: 4, Scope: ratelimit.ScopeAddress},
 		})
 	}).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")
@@ -185,8 +185,8 @@ func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 func TestForwardedAddressesCountFromTrustedProxiesOnly(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = loopback
-		d.Limiter = auth.NewLimiter(redistest.Single(t),
-			auth.Limits{auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress}})
+		d.Limiter = ratelimit.New(redistest.Single(t),
+			ratelimit.Limits{ratelimit.SignIn: {PerSecond: 1, Burst: 1, Scope: ratelimit.ScopeAddress}})
 	}).createGame()
 	body := fmt.Sprintf(`{"gameId":%d}`, f.game)
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -327,8 +328,8 @@ func TestNoEventOfARoomComesBeforeTheReplyForAll(t *testing.T) {
 }
 
 func TestASubscribeCountsForEachOfItsRooms(t *testing.T) {
-	_, s := newNodeWithLimits(t, realtimePath, auth.Limits{
-		auth.ClassRead: {PerSecond: 1, Burst: 20, Scope: auth.ScopeUser},
+	_, s := newNodeWithLimits(t, realtimePath, ratelimit.Limits{
+		ratelimit.Read: {PerSecond: 1, Burst: 20, Scope: ratelimit.ScopeUser},
 	})
 	if n := s.rejectedBy(15, "room.subscribe", roomsBody(make([]string, 10)...)); n < 10 {
 		t.Errorf("%d of 15 messages with ten rooms each were refused by a limit of 20", n)

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
 )
 
@@ -37,7 +38,7 @@ type socketEndpoint struct {
 
 // messageType is what the server does with the messages of one type.
 type messageType struct {
-	rateLimitClass auth.Class // of rate limits; "" for messages that cost no more than their frame
+	rateLimitClass ratelimit.Class // of rate limits; "" for messages that cost no more than their frame
 	handle         messageHandler
 }
 
@@ -284,7 +285,7 @@ func (s *clientHandler) onMessage(ctx context.Context, client *realtime.Client, 
 // onBinary handles one binary frame, whose only reply is an error.
 func (s *clientHandler) onBinary(ctx context.Context, client *realtime.Client, raw []byte) {
 	ctx = s.server.messageDeadline.context(ctx)
-	err := s.takeRateLimit(ctx, auth.ClassRead)
+	err := s.takeRateLimit(ctx, ratelimit.Read)
 	if err == nil {
 		err = s.endpoint.onBinary(ctx, s, client, raw)
 	}
@@ -331,7 +332,7 @@ const bytesPerPermit = 32 << 10
 
 // takeRateLimit counts a message against the limit of a class, which it shares with requests. It
 // returns rate_limited with the member retryAfterSeconds.
-func (s *clientHandler) takeRateLimit(ctx context.Context, class auth.Class) error {
+func (s *clientHandler) takeRateLimit(ctx context.Context, class ratelimit.Class) error {
 	if class == "" {
 		return nil
 	}
@@ -344,7 +345,7 @@ func (s *clientHandler) takeRateLimit(ctx context.Context, class auth.Class) err
 }
 
 // chargePermits takes more permits for a message that is worth several.
-func (s *clientHandler) chargePermits(class auth.Class, permits int) {
+func (s *clientHandler) chargePermits(class ratelimit.Class, permits int) {
 	if key, limited := s.rateLimitKey(class); limited && permits > 0 {
 		s.server.Limiter.Charge(class, key, int64(permits))
 	}
@@ -352,16 +353,16 @@ func (s *clientHandler) chargePermits(class auth.Class, permits int) {
 
 // chargeBytes takes more permits for a message that carries, or is answered by, size bytes of a
 // save.
-func (s *clientHandler) chargeBytes(class auth.Class, size int) {
+func (s *clientHandler) chargeBytes(class ratelimit.Class, size int) {
 	s.chargePermits(class, size/bytesPerPermit)
 }
 
 // rateLimitKey returns by whom a message counts in a class; false when the class has no limit.
-func (s *clientHandler) rateLimitKey(class auth.Class) (key string, limited bool) {
+func (s *clientHandler) rateLimitKey(class ratelimit.Class) (key string, limited bool) {
 	switch s.server.Limiter.ScopeOf(class) {
 	case "":
 		return "", false
-	case auth.ScopeAddress:
+	case ratelimit.ScopeAddress:
 		return s.address, true
 	default:
 		return s.caller.ActorID(), true

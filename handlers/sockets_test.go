@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
@@ -267,8 +268,8 @@ func TestATicketCanBeRedeemedOnceByManyRequests(t *testing.T) {
 
 func TestTheNumberOfSocketsIsLimited(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		limits := auth.Limits{auth.ClassSocket: {PerSecond: 1, Burst: 3, Scope: auth.ScopeUser}}
-		d.Limiter = auth.NewLimiter(redistest.Single(t), limits)
+		limits := ratelimit.Limits{ratelimit.Socket: {PerSecond: 1, Burst: 3, Scope: ratelimit.ScopeUser}}
+		d.Limiter = ratelimit.New(redistest.Single(t), limits)
 	}).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	for range 3 {
@@ -293,10 +294,10 @@ func TestTheNumberOfSocketsIsLimited(t *testing.T) {
 }
 
 // newNodeWithLimits returns a game on a node with limits, and the socket of a player.
-func newNodeWithLimits(t *testing.T, path string, limits auth.Limits) (*fixture, *testSocket) {
+func newNodeWithLimits(t *testing.T, path string, limits ratelimit.Limits) (*fixture, *testSocket) {
 	t.Helper()
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), limits)
+		d.Limiter = ratelimit.New(redistest.Single(t), limits)
 	}).createGame()
 	return f, f.dial(path, f.guest("Ann").token)
 }
@@ -319,36 +320,36 @@ func (s *testSocket) rejectedBy(n int, messageType, data string) (rejected int) 
 }
 
 func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
-	limit := auth.Limit{PerSecond: 1, Burst: 20, Scope: auth.ScopeUser}
+	limit := ratelimit.Limit{PerSecond: 1, Burst: 20, Scope: ratelimit.ScopeUser}
 	const roomID = `"0190a1b2-c3d4-8000-8000-000000000001"`
 	for _, c := range []struct {
-		class                   auth.Class
+		class                   ratelimit.Class
 		path, messageType, data string
 	}{
-		{auth.ClassWrite, savePath, "save", `{"slot":"main","state":{}}`},
-		{auth.ClassWrite, savePath, "restore", `{"slot":"main","version":1}`},
-		{auth.ClassRead, savePath, "load", `{"slot":"main"}`},
-		{auth.ClassRead, savePath, "list", `{}`},
-		{auth.ClassRead, savePath, "history", `{"slot":"main"}`},
-		{auth.ClassRead, realtimePath, "room.subscribe", `{"roomId":` + roomID + `}`},
-		{auth.ClassRead, realtimePath, "user.subscribe", `{}`},
-		{auth.ClassRead, realtimePath, "board.subscribe", `{"board":"top","top":10}`},
-		{auth.ClassRead, realtimePath, "auth.refresh", `{"accessToken":"x"}`},
-		{auth.ClassRead, savePath, "auth.refresh", `{"accessToken":"x"}`},
-		{auth.ClassWrite, realtimePath, "room.state.set", `{"roomId":` + roomID + `,"patch":{"a":1}}`},
-		{auth.ClassWrite, realtimePath, "room.turn.set", `{"roomId":` + roomID + `}`},
-		{auth.ClassRead, realtimePath, "room.send", `{"roomId":` + roomID + `,"op":"x"}`},
+		{ratelimit.Write, savePath, "save", `{"slot":"main","state":{}}`},
+		{ratelimit.Write, savePath, "restore", `{"slot":"main","version":1}`},
+		{ratelimit.Read, savePath, "load", `{"slot":"main"}`},
+		{ratelimit.Read, savePath, "list", `{}`},
+		{ratelimit.Read, savePath, "history", `{"slot":"main"}`},
+		{ratelimit.Read, realtimePath, "room.subscribe", `{"roomId":` + roomID + `}`},
+		{ratelimit.Read, realtimePath, "user.subscribe", `{}`},
+		{ratelimit.Read, realtimePath, "board.subscribe", `{"board":"top","top":10}`},
+		{ratelimit.Read, realtimePath, "auth.refresh", `{"accessToken":"x"}`},
+		{ratelimit.Read, savePath, "auth.refresh", `{"accessToken":"x"}`},
+		{ratelimit.Write, realtimePath, "room.state.set", `{"roomId":` + roomID + `,"patch":{"a":1}}`},
+		{ratelimit.Write, realtimePath, "room.turn.set", `{"roomId":` + roomID + `}`},
+		{ratelimit.Read, realtimePath, "room.send", `{"roomId":` + roomID + `,"op":"x"}`},
 	} {
 		t.Run(c.messageType, func(t *testing.T) {
-			_, s := newNodeWithLimits(t, c.path, auth.Limits{c.class: limit})
+			_, s := newNodeWithLimits(t, c.path, ratelimit.Limits{c.class: limit})
 			if n := s.rejectedBy(60, c.messageType, c.data); n < 30 || n > 40 {
 				t.Errorf("%d of 60 messages were refused by a limit of 20", n)
 			}
-			other := auth.ClassRead
+			other := ratelimit.Read
 			if c.class == other {
-				other = auth.ClassWrite
+				other = ratelimit.Write
 			}
-			_, s = newNodeWithLimits(t, c.path, auth.Limits{other: limit})
+			_, s = newNodeWithLimits(t, c.path, ratelimit.Limits{other: limit})
 			if n := s.rejectedBy(60, c.messageType, c.data); n != 0 {
 				t.Errorf("%d of 60 messages were refused by the limit of the class %s", n, other)
 			}
@@ -358,8 +359,8 @@ func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
 
 func TestALimitOfMessagesIsSharedWithRequests(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.ClassRead: {PerSecond: 1, Burst: 20, Scope: auth.ScopeUser},
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.Limits{
+			ratelimit.Read: {PerSecond: 1, Burst: 20, Scope: ratelimit.ScopeUser},
 		})
 	}).createGame()
 	ann := f.guest("Ann")
@@ -368,7 +369,7 @@ func TestALimitOfMessagesIsSharedWithRequests(t *testing.T) {
 }
 
 func TestALargeSaveTakesMorePermits(t *testing.T) {
-	limits := auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}}
+	limits := ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser}}
 	large := fmt.Sprintf(`{"slot":"main","state":{"x":%q}}`, strings.Repeat("x", 250<<10))
 	t.Run("load", func(t *testing.T) {
 		_, s := newNodeWithLimits(t, savePath, limits)
@@ -378,14 +379,16 @@ func TestALargeSaveTakesMorePermits(t *testing.T) {
 		}
 	})
 	t.Run("conflict", func(t *testing.T) {
-		_, s := newNodeWithLimits(t, savePath, auth.Limits{auth.ClassWrite: {PerSecond: 1, Burst: 60, Scope: auth.ScopeUser}})
+		_, s := newNodeWithLimits(t, savePath, ratelimit.Limits{
+			ratelimit.Write: {PerSecond: 1, Burst: 60, Scope: ratelimit.ScopeUser},
+		})
 		s.expectOK("saved", "save", large)
 		if n := s.rejectedBy(12, "save", `{"slot":"main","state":{}}`); n == 0 {
 			t.Error("12 conflicts that carry 250 KiB took no more than 60 permits")
 		}
 	})
 	t.Run("save", func(t *testing.T) {
-		_, s := newNodeWithLimits(t, savePath, auth.Limits{auth.ClassWrite: limits[auth.ClassRead]})
+		_, s := newNodeWithLimits(t, savePath, ratelimit.Limits{ratelimit.Write: limits[ratelimit.Read]})
 		if n := s.rejectedBy(12, "save", large); n == 0 {
 			t.Error("12 saves of 250 KiB took no more than 40 permits")
 		}

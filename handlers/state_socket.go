@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
@@ -28,19 +28,19 @@ func (in *stateInput) sizeBytes() int {
 }
 
 // setStateByMessage changes the shared state of a room, as the HTTP call does. A change that fails
-// reaches no peer and takes one byte of ClassStateBytes.
+// reaches no peer and takes one byte of StateBytes.
 func setStateByMessage(
 	ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *stateInput,
 ) (any, error) {
-	if err := s.takeRateLimit(ctx, auth.ClassStateBytes); err != nil {
+	if err := s.takeRateLimit(ctx, ratelimit.StateBytes); err != nil {
 		return nil, err
 	}
 	result, err := s.server.Rooms.SetState(ctx, s.caller, rooms.StateInput(*in), idempotency.Receipt{})
 	if err != nil {
 		return nil, err
 	}
-	s.chargePermits(auth.ClassWrite, int(roomPermits(result.Room, false))-1)
-	s.chargePermits(auth.ClassStateBytes, in.sizeBytes()-1)
+	s.chargePermits(ratelimit.Write, int(roomPermits(result.Room, false))-1)
+	s.chargePermits(ratelimit.StateBytes, in.sizeBytes()-1)
 	return stateVersionData{in.Version + 1}, nil
 }
 
@@ -58,7 +58,7 @@ func setTurnByMessage(
 	if err != nil {
 		return nil, err
 	}
-	s.chargePermits(auth.ClassWrite, int(roomPermits(result.Room, false))-1)
+	s.chargePermits(ratelimit.Write, int(roomPermits(result.Room, false))-1)
 	if result.Room.Turn == nil {
 		return turnData{}, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/parlor-games/parlor/competition/tournaments"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
 
 // tournamentAddress is a tournament in the path, and the query for further parameters.
@@ -143,7 +143,7 @@ func (s *Server) listStandings(r *request) (response, error) {
 func (s *Server) joinTournament(r *request) (response, error) {
 	at, err := r.checkedTournamentAddress()
 	if err == nil {
-		err = r.countNew(auth.ClassJoins, "joins_a_day")
+		err = r.countNew(ratelimit.Joins, "joins_a_day")
 	}
 	if err != nil {
 		return response{}, err

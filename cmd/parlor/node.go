@@ -28,6 +28,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/presence"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/usage"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/history"
@@ -125,9 +126,9 @@ func roomQuotas(s config.Settings) (none rooms.Quotas) {
 }
 
 // requestLimits returns the limits on requests, nil for none.
-func requestLimits(s config.Settings) auth.Limits {
+func requestLimits(s config.Settings) ratelimit.Limits {
 	if s.RateLimitsEnabled {
-		return auth.DefaultLimits()
+		return ratelimit.DefaultLimits()
 	}
 	return nil
 }
@@ -166,7 +167,7 @@ type node struct {
 	idempotency *idempotency.Service
 
 	apiServer *handlers.Server
-	limiter   *auth.Limiter
+	limiter   *ratelimit.Limiter
 	trail     *trail.Service
 	nodes     *nodes.Service
 	hub       *realtime.Hub
@@ -200,7 +201,7 @@ func newNode(
 	if old != nil {
 		n.reportArchive(metrics)
 	}
-	n.limiter = auth.NewLimiter(db, requestLimits(s))
+	n.limiter = ratelimit.New(db, requestLimits(s))
 	n.trail = trail.New(db, log)
 	n.presence = presence.New(db, presence.Options{Log: log, Grace: s.PresenceGrace})
 	n.nodes = n.newNodes()

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -18,14 +18,14 @@ func TestEveryQuotaIsOnItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits, inRooms := auth.DefaultLimits(), rooms.DefaultQuotas()
+	limits, inRooms := ratelimit.DefaultLimits(), rooms.DefaultQuotas()
 	for what, most := range map[string]int64{
 		"rooms that a player has made and that have not ended":    int64(inRooms.OpenRooms),
 		"seats of a player in rooms that have not ended":          int64(inRooms.Seats),
-		"rooms that a player makes in a day":                      limits[auth.ClassRooms].Burst,
-		"joins of a player in a day":                              limits[auth.ClassJoins].Burst,
-		"requests of a player with an Idempotency-Key in a day":   limits[auth.ClassKeys].Burst,
-		"sign-ins of an address with an Idempotency-Key in a day": limits[auth.ClassAnonymousKeys].Burst,
+		"rooms that a player makes in a day":                      limits[ratelimit.Rooms].Burst,
+		"joins of a player in a day":                              limits[ratelimit.Joins].Burst,
+		"requests of a player with an Idempotency-Key in a day":   limits[ratelimit.KeyedRequests].Burst,
+		"sign-ins of an address with an Idempotency-Key in a day": limits[ratelimit.KeyedSignIns].Burst,
 		"save slots of a player in a game":                        progress.MaxSlots,
 		"bytes of all saves of a guest":                           progress.MaxGuestTotalBytes,
 		"bytes of all saves of another player":                    progress.MaxTotalBytes,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/scripts"
 )
@@ -246,8 +246,8 @@ var calls = []call{
 		run: func(ctx context.Context, s *stage, i int) error {
 			// A limiter that failed once does not ask the store for a second, and holding a script back is a
 			// failure.
-			limiter := auth.NewLimiter(s.db, auth.DefaultLimits())
-			_, err := limiter.Allow(ctx, auth.ClassSignIn, s.player(hostIndex(i)).ActorID()) // the class without a share
+			limiter := ratelimit.New(s.db, ratelimit.DefaultLimits())
+			_, err := limiter.Allow(ctx, ratelimit.SignIn, s.player(hostIndex(i)).ActorID()) // the class without a share
 			return err
 		},
 	},

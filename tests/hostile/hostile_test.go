@@ -21,8 +21,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
-	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/progress"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
@@ -398,18 +398,18 @@ const (
 
 // quotaBytes returns what the quotas let two accounts at one address leave behind in a time.
 func quotaBytes(d time.Duration) int64 {
-	limits := auth.DefaultLimits()
-	allowed := func(class auth.Class) int64 {
+	limits := ratelimit.DefaultLimits()
+	allowed := func(class ratelimit.Class) int64 {
 		l := limits[class]
 		// A node may be late with its report by a share; there are two of them.
 		return l.Burst*3/2 + int64(d.Seconds())*l.PerSecond + int64(d.Hours()/24*float64(l.PerDay))
 	}
 	const accounts = 2
-	perAccount := allowed(auth.ClassRooms)*roomBytes + allowed(auth.ClassJoins)*seatBytes +
-		allowed(auth.ClassKeys)*receiptBytes + allowed(auth.ClassRequiredKeys)*receiptBytes +
-		allowed(auth.ClassMoney)*eventBytes + allowed(auth.ClassWrite)*pairBytes + 2*progress.MaxGuestTotalBytes
-	return accounts*perAccount + allowed(auth.ClassSignUp)*accountBytes + allowed(auth.ClassSignIn)*familyBytes +
-		min(allowed(auth.ClassAnonymousKeys), allowed(auth.ClassSignIn))*responseBytes + fixedBytes
+	perAccount := allowed(ratelimit.Rooms)*roomBytes + allowed(ratelimit.Joins)*seatBytes +
+		allowed(ratelimit.KeyedRequests)*receiptBytes + allowed(ratelimit.RequiredKeys)*receiptBytes +
+		allowed(ratelimit.Money)*eventBytes + allowed(ratelimit.Write)*pairBytes + 2*progress.MaxGuestTotalBytes
+	return accounts*perAccount + allowed(ratelimit.SignUp)*accountBytes + allowed(ratelimit.SignIn)*familyBytes +
+		min(allowed(ratelimit.KeyedSignIns), allowed(ratelimit.SignIn))*responseBytes + fixedBytes
 }
 
 func (w *world) held(user int64) string {

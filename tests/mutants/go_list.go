@@ -10,9 +10,10 @@ var (
 	goneSeason = killer{"./competition/leaderboards", "TestASeasonThatOwesPrizesIsKept"}
 	owed       = killer{"./internal/money/prizes", "TestPrizesThatAreOwed"}
 	unlisted   = killer{"./competition/tournaments", "TestPlayersAreNotShown"}
-	shares     = killer{"./internal/players/auth", "TestOnlySignInsAndSignUps"}
+	shares     = killer{"./internal/players/ratelimit", "TestOnlySignInsAndSignUps"}
 	outages    = killer{"./internal/players/auth", "TestAWatchedExternalSessionOutlives"}
-	hanging    = killer{"./internal/players/auth", "TestAReportThatHangs|TestABucketThatIsDue"}
+	hanging    = killer{"./internal/players/ratelimit", "TestAReportThatHangs|TestABucketThatIsDue"}
+	decisions  = killer{"./internal/players/ratelimit", "TestDecide|TestABusyCallerLeases|TestRepliesOfTheStore"}
 	lingers    = killer{"./internal/players/presence", "TestWhoIsBack"}
 	leases     = killer{"./internal/players/presence", "TestANodeEndsNoLease"}
 	copies     = killer{"./internal/store/backup", "TestTheSumOfACopy|TestACopyWithAnother"}
@@ -196,12 +197,12 @@ var goMutants = []mutant{
 
 	// Limits and sessions.
 	{
-		"each node adds accounts to the limit of sign-ups", "internal/players/auth/limits.go",
-		"class == ClassSignIn || class == ClassSignUp", "class == ClassSignIn", shares,
+		"each node adds accounts to the limit of sign-ups", "internal/players/ratelimit/limits.go",
+		"class == SignIn || class == SignUp", "class == SignIn", shares,
 	},
 	{
-		"each node adds guesses to the limit of sign-ins", "internal/players/auth/limits.go",
-		"class == ClassSignIn || class == ClassSignUp", "class == ClassSignUp", shares,
+		"each node adds guesses to the limit of sign-ins", "internal/players/ratelimit/limits.go",
+		"class == SignIn || class == SignUp", "class == SignUp", shares,
 	},
 	{
 		"a session of an outside issuer goes on for ever", "internal/players/auth/sessions.go",
@@ -216,20 +217,37 @@ var goMutants = []mutant{
 		"\t\t\tw.verifiedAt = now\n", "", outages,
 	},
 	{
-		"a report that timed out opens the share", "internal/players/auth/limiter.go",
-		"b.unreported+b.unknown < limit.share(class)", "b.unreported < limit.share(class)", hanging,
+		"a report that timed out opens the share", "internal/players/ratelimit/decide.go",
+		"s.unreported+s.unknown < limit.share(class)", "s.unreported < limit.share(class)", hanging,
 	},
 	{
-		"what is in a report that hangs is charged twice", "internal/players/auth/limiter.go",
+		"what is in a report that hangs is charged twice", "internal/players/ratelimit/limiter.go",
 		"used, wanted := b.unreported-b.reporting, b.leasePermits", "used, wanted := b.unreported, b.leasePermits", hanging,
 	},
 	{
-		"a report that timed out closes the share for ever", "internal/players/auth/limiter.go",
-		"!errors.Is(err, context.DeadlineExceeded) {\n\t\tb.unknown = 0", "false {\n\t\tb.unknown = 0", hanging,
+		"a report that timed out closes the share for ever", "internal/players/ratelimit/decide.go",
+		"!errors.Is(err, context.DeadlineExceeded) {\n\t\ts.unknown = 0",
+		"!errors.Is(err, context.DeadlineExceeded) && false {\n\t\ts.unknown = 0", hanging,
 	},
 	{
-		"a bucket is reported twice at once", "internal/players/auth/limiter.go",
+		"a bucket is reported twice at once", "internal/players/ratelimit/report.go",
 		"if b.reporting > 0 { // it was due, and urgent", "if false {", hanging,
+	},
+	{
+		"an empty bucket allows requests", "internal/players/ratelimit/decide.go",
+		"s.available(now, limit) < 1", "s.available(now, limit) < 0", decisions,
+	},
+	{
+		"a store that is down is asked", "internal/players/ratelimit/decide.go",
+		"case isStoreDown:", "case isStoreDown && s.unreported+s.unknown < limit.share(class):", decisions,
+	},
+	{
+		"a lease never expires", "internal/players/ratelimit/decide.go",
+		"return now.Before(s.leaseExpires)", "return true", decisions,
+	},
+	{
+		"an older reply of the store makes permits", "internal/players/ratelimit/decide.go",
+		"if at.After(s.fullInRedisAt) {", "if true {", decisions,
 	},
 
 	// Presence.

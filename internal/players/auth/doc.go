@@ -1,4 +1,4 @@
-// Package auth authenticates callers and limits how often they may call.
+// Package auth authenticates callers.
 //
 // There are three kinds of callers. A player shows an access token: a JWT signed here (HS256) that
 // is valid for 15 minutes, or one of an external issuer that the player's game accepts, which
@@ -23,8 +23,4 @@
 // The store has no credential in clear. What a person or another system chose (device secrets, ids
 // at a game's server) is stored as a keyed digest, so that nobody can guess it; random tokens and
 // tickets as a plain one.
-//
-// A rate limit is one number in Redis for each class of requests and caller. A node lets the first
-// requests pass and reports them afterwards, and leases permits for a busy caller, so that few
-// requests wait for Redis. While the store is down, each node limits by itself.
 package auth

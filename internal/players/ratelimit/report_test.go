@@ -1,4 +1,4 @@
-package auth
+package ratelimit
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // at the same pace, be reported together: all else waits for that.
 
 const (
-	reportedClass = ClassRead
+	reportedClass = Read
 	reportedShare = 400
 )
 
@@ -177,7 +177,7 @@ func TestCallersWhoBeginTogetherAreNotReportedTogether(t *testing.T) {
 func TestAReportThatHangsIsChargedOnceAndGivesNoPermits(t *testing.T) {
 	const share = 10
 	db, limit := redistest.Single(t), Limit{PerSecond: 1, Burst: 4 * share, Scope: ScopeUser}
-	l := NewLimiter(db, Limits{reportedClass: limit})
+	l := New(db, Limits{reportedClass: limit})
 	calls := redistest.CountCommands(db)
 	allow := func(when string, asks bool) {
 		t.Helper()
@@ -222,14 +222,14 @@ func TestAReportThatHangsIsChargedOnceAndGivesNoPermits(t *testing.T) {
 func TestOnlySignInsAndSignUpsHaveNoShare(t *testing.T) {
 	for class, limit := range DefaultLimits() {
 		want := max(1, limit.Burst/4)
-		if class == ClassSignIn || class == ClassSignUp {
+		if class == SignIn || class == SignUp {
 			want = 0
 		}
 		if got := limit.share(class); got != want {
 			t.Errorf("the share of %s is %d; want %d", class, got, want)
 		}
 	}
-	if got := (Limit{PerSecond: 1, Burst: 1}).share(ClassWrite); got != 1 {
+	if got := (Limit{PerSecond: 1, Burst: 1}).share(Write); got != 1 {
 		t.Errorf("the share of a burst of 1 is %d", got)
 	}
 }

@@ -1,10 +1,11 @@
-package auth_test
+package ratelimit_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"runtime"
 	"strconv"
 	"sync"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -21,6 +22,8 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 // limiterTraffic is what limiters send.
 type limiterTraffic struct {
@@ -50,9 +53,9 @@ func observeLimiters(db *redisdb.DB) *limiterTraffic {
 }
 
 // startLimiter returns a limiter whose Run ends with the test.
-func startLimiter(t *testing.T, db *redisdb.DB, limits auth.Limits) *auth.Limiter {
+func startLimiter(t *testing.T, db *redisdb.DB, limits ratelimit.Limits) *ratelimit.Limiter {
 	t.Helper()
-	l := auth.NewLimiter(db, limits)
+	l := ratelimit.New(db, limits)
 	ctx, stop := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() { _ = l.Run(ctx) })
@@ -62,12 +65,12 @@ func startLimiter(t *testing.T, db *redisdb.DB, limits auth.Limits) *auth.Limite
 
 func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		l := auth.NewLimiter(db, auth.Limits{auth.ClassMoney: {PerSecond: 10, Burst: 40, Scope: auth.ScopeUser}})
+		l := ratelimit.New(db, ratelimit.Limits{ratelimit.Money: {PerSecond: 10, Burst: 40, Scope: ratelimit.ScopeUser}})
 		began := time.Now()
 		allowed := int64(0)
-		var last auth.Decision
+		var last ratelimit.Decision
 		for {
-			d, err := l.Allow(t.Context(), auth.ClassMoney, "u1")
+			d, err := l.Allow(t.Context(), ratelimit.Money, "u1")
 			if err != nil {
 				if !errors.Is(err, apierror.RateLimited) || d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > 100*time.Millisecond ||
 					d.RetryAfterSeconds() != 1 ||
@@ -90,11 +93,11 @@ func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 			last.RateLimitHeader() != `"money";r=0;t=4` {
 			t.Errorf("%+v %s %s", last, last.PolicyHeader(), last.RateLimitHeader())
 		}
-		if _, err := l.Allow(t.Context(), auth.ClassMoney, "u2"); err != nil {
+		if _, err := l.Allow(t.Context(), ratelimit.Money, "u2"); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
 		for { // it is refilled by itself
-			if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
+			if _, err := l.Allow(t.Context(), ratelimit.Money, "u1"); err == nil {
 				break
 			}
 			if time.Since(began) > 10*time.Second {
@@ -107,7 +110,7 @@ func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 // attack calls Allow for an actor on all nodes at once and as fast as it can, for a time, and
 // returns how many requests were allowed. It calls allowed for each.
 func attack(
-	t *testing.T, nodes []*auth.Limiter, class auth.Class, actor string, duration time.Duration, allowed func(),
+	t *testing.T, nodes []*ratelimit.Limiter, class ratelimit.Class, actor string, duration time.Duration, allowed func(),
 ) int64 {
 	t.Helper()
 	var n atomic.Int64
@@ -137,8 +140,8 @@ func attack(
 func TestNodesTogetherExceedALimitByAtMostAShareEach(t *testing.T) {
 	const tries = 5
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.ClassRead: {PerSecond: attackRate, Burst: attackBurst, Scope: auth.ScopeUser}}
-		nodes := []*auth.Limiter{startLimiter(t, db, limits), startLimiter(t, db, limits)}
+		limits := ratelimit.Limits{ratelimit.Read: {PerSecond: attackRate, Burst: attackBurst, Scope: ratelimit.ScopeUser}}
+		nodes := []*ratelimit.Limiter{startLimiter(t, db, limits), startLimiter(t, db, limits)}
 		for try := 1; ; try++ {
 			tooFew := attackTogether(t, nodes, fmt.Sprint("u", try))
 			if tooFew == "" || t.Failed() {
@@ -156,7 +159,7 @@ const attackRate, attackBurst, attackShare = 200, 200, 50 // a window of 1 s
 
 // attackTogether uses up what two nodes allow an actor. It fails the test when that is too much,
 // and returns what was too little, or "".
-func attackTogether(t *testing.T, nodes []*auth.Limiter, actor string) (tooFew string) {
+func attackTogether(t *testing.T, nodes []*ratelimit.Limiter, actor string) (tooFew string) {
 	t.Helper()
 	began := time.Now()
 	refill := func() int64 { return int64(time.Since(began).Seconds()*attackRate) + 1 }
@@ -167,14 +170,14 @@ func attackTogether(t *testing.T, nodes []*auth.Limiter, actor string) (tooFew s
 			most = excess.Load()
 		}
 	}
-	attack(t, nodes[:1], auth.ClassRead, actor, 200*time.Millisecond, check)
-	first := attack(t, nodes[1:], auth.ClassRead, actor, 100*time.Millisecond, check)
+	attack(t, nodes[:1], ratelimit.Read, actor, 200*time.Millisecond, check)
+	first := attack(t, nodes[1:], ratelimit.Read, actor, 100*time.Millisecond, check)
 	if first < attackShare {
 		tooFew = fmt.Sprintf("the second node allowed %d, less than its share", first)
 	}
-	attack(t, nodes, auth.ClassRead, actor, 500*time.Millisecond, check)
+	attack(t, nodes, ratelimit.Read, actor, 500*time.Millisecond, check)
 	steadySince := time.Now()
-	n := attack(t, nodes, auth.ClassRead, actor, 3*time.Second, check)
+	n := attack(t, nodes, ratelimit.Read, actor, 3*time.Second, check)
 	// The excess at both ends of the time may differ.
 	most := int64(len(nodes)) * attackShare
 	switch want := int64(time.Since(steadySince).Seconds() * attackRate); {
@@ -200,13 +203,13 @@ func TestASlowStoreDoesNotOpenTheLimits(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	const burst, share = 200, 50
-	limits := auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: burst, Scope: auth.ScopeUser}}
+	limits := ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: burst, Scope: ratelimit.ScopeUser}}
 	seen := observeLimiters(db)
 	l := startLimiter(t, db, limits)
 	allow := func(times int, user string) {
 		t.Helper()
 		for range times {
-			if _, err := l.Allow(t.Context(), auth.ClassRead, user); err != nil {
+			if _, err := l.Allow(t.Context(), ratelimit.Read, user); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -216,7 +219,7 @@ func TestASlowStoreDoesNotOpenTheLimits(t *testing.T) {
 	defer server.Resume()
 	allow(share-1, "u2") // a report of so many is due at once, and times out after a second
 	// The rest of the share at once, then one each quarter of a second, and two that wait at the end.
-	n := attack(t, []*auth.Limiter{l}, auth.ClassRead, "u1", 1600*time.Millisecond, func() {})
+	n := attack(t, []*ratelimit.Limiter{l}, ratelimit.Read, "u1", 1600*time.Millisecond, func() {})
 	if n < share-1 || n > share+9 {
 		t.Errorf("%d requests were allowed while the store did not respond, want about the share of %d", n, share)
 	}
@@ -241,9 +244,9 @@ func TestAClockThatWasAheadRefusesNobodyForLong(t *testing.T) {
 	db.Clock = storeclock.New(storeclock.Source{
 		Wall: func() time.Time { return machine.Wall().Add(ahead) }, Elapsed: machine.Elapsed,
 	})
-	limits := auth.Limits{auth.ClassSignIn: {PerSecond: 10, Burst: 20, Scope: auth.ScopeAddress}}
-	take := func() (auth.Decision, error) {
-		return auth.NewLimiter(db, limits).Allow(t.Context(), auth.ClassSignIn, "ip:192.0.2.7")
+	limits := ratelimit.Limits{ratelimit.SignIn: {PerSecond: 10, Burst: 20, Scope: ratelimit.ScopeAddress}}
+	take := func() (ratelimit.Decision, error) {
+		return ratelimit.New(db, limits).Allow(t.Context(), ratelimit.SignIn, "ip:192.0.2.7")
 	}
 	clock.Move(ahead)
 	if _, err := take(); err != nil {
@@ -259,7 +262,7 @@ func TestAClockThatWasAheadRefusesNobodyForLong(t *testing.T) {
 		_, err := take()
 		return err == nil
 	})
-	left, err := db.Client.PTTL(t.Context(), keys.RateLimit(string(auth.ClassSignIn), "ip:192.0.2.7")).Result()
+	left, err := db.Client.PTTL(t.Context(), keys.RateLimit(string(ratelimit.SignIn), "ip:192.0.2.7")).Result()
 	if err != nil || left > 3*time.Second {
 		t.Errorf("the bucket in Redis is full in %v, %v", left, err)
 	}
@@ -275,7 +278,7 @@ func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	l := startLimiter(t, db, auth.DefaultLimits())
+	l := startLimiter(t, db, ratelimit.DefaultLimits())
 	server.Pause()
 	defer server.Resume()
 	var allowed, refused atomic.Int64
@@ -285,7 +288,7 @@ func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			switch _, err := l.Allow(ctx, auth.ClassSignIn, "ip:192.0.2.7"); {
+			switch _, err := l.Allow(ctx, ratelimit.SignIn, "ip:192.0.2.7"); {
 			case err == nil:
 				allowed.Add(1)
 			case errors.Is(err, apierror.StoreUnavailable):
@@ -303,7 +306,7 @@ func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 	server.Resume()
 	redistest.Eventually(t, "the store gives permits again", func() bool {
 		began := time.Now()
-		_, err := l.Allow(t.Context(), auth.ClassSignIn, "ip:192.0.2.7")
+		_, err := l.Allow(t.Context(), ratelimit.SignIn, "ip:192.0.2.7")
 		return err == nil && time.Since(began) < 100*time.Millisecond
 	})
 }
@@ -312,12 +315,12 @@ func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 	db := redistest.Single(t)
 	seen := observeLimiters(db)
-	l := startLimiter(t, db, auth.DefaultLimits())
+	l := startLimiter(t, db, ratelimit.DefaultLimits())
 	began := time.Now()
 	const players, rounds = 50, 2
 	for round := range rounds {
 		for i := range players {
-			d, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i))
+			d, err := l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i))
 			if err != nil || d.Remaining < 1990 || d.Remaining > 1999 {
 				t.Fatalf("%+v, %v", d, err)
 			}
@@ -336,14 +339,14 @@ func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 // A sign-in is a chance to guess a credential: no node may add any to the limit.
 func TestSignInsHaveNoShare(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.ClassSignIn: {PerSecond: 1, Burst: 20, Scope: auth.ScopeAddress}}
-		nodes := []*auth.Limiter{
+		limits := ratelimit.Limits{ratelimit.SignIn: {PerSecond: 1, Burst: 20, Scope: ratelimit.ScopeAddress}}
+		nodes := []*ratelimit.Limiter{
 			startLimiter(t, db, limits), startLimiter(t, db, limits), startLimiter(t, db, limits), startLimiter(t, db, limits),
 		}
 		began := time.Now()
 		n := int64(0)
 		for _, node := range nodes {
-			n += attack(t, []*auth.Limiter{node}, auth.ClassSignIn, "u1", 100*time.Millisecond, func() {})
+			n += attack(t, []*ratelimit.Limiter{node}, ratelimit.SignIn, "u1", 100*time.Millisecond, func() {})
 		}
 		if most := 20 + int64(time.Since(began).Seconds()) + 1; n < 20 || n > most {
 			t.Errorf("%d sign-ins were allowed, at most %d may", n, most)
@@ -354,10 +357,10 @@ func TestSignInsHaveNoShare(t *testing.T) {
 func TestSmallBurstsAreExactOnANode(t *testing.T) {
 	for burst := int64(1); burst <= 4; burst++ {
 		db := redistest.Single(t)
-		l := startLimiter(t, db, auth.Limits{auth.ClassWrite: {PerSecond: 1, Burst: burst, Scope: auth.ScopeUser}})
+		l := startLimiter(t, db, ratelimit.Limits{ratelimit.Write: {PerSecond: 1, Burst: burst, Scope: ratelimit.ScopeUser}})
 		began := time.Now()
 		for i := range burst + 3 {
-			d, err := l.Allow(t.Context(), auth.ClassWrite, "u1")
+			d, err := l.Allow(t.Context(), ratelimit.Write, "u1")
 			if time.Since(began) > time.Second {
 				t.Skip("too slow: a permit has grown back")
 			}
@@ -370,22 +373,22 @@ func TestSmallBurstsAreExactOnANode(t *testing.T) {
 
 func TestChargedPermitsAreMissingAfterwards(t *testing.T) {
 	db := redistest.Single(t)
-	l := startLimiter(t, db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}})
-	if d := l.Charge(auth.ClassMoney, "u1", 4); d.Burst != 0 {
+	l := startLimiter(t, db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser}})
+	if d := l.Charge(ratelimit.Money, "u1", 4); d.Burst != 0 {
 		t.Errorf("a class without a limit: %+v", d)
 	}
-	if d := l.Charge(auth.ClassRead, "u1", 45); d.Remaining != 0 { // more than there are
+	if d := l.Charge(ratelimit.Read, "u1", 45); d.Remaining != 0 { // more than there are
 		t.Errorf("%+v", d)
 	}
-	d, err := l.Allow(t.Context(), auth.ClassRead, "u1")
+	d, err := l.Allow(t.Context(), ratelimit.Read, "u1")
 	if err == nil || d.RetryAfter < 4*time.Second || d.RetryAfter > 6*time.Second {
 		t.Errorf("%+v, %v", d, err)
 	}
 	redistest.Eventually(t, "another node refuses, too", func() bool {
-		other := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}})
+		other := ratelimit.New(db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser}})
 		n := 0
 		for range 40 {
-			if _, err := other.Allow(t.Context(), auth.ClassRead, "u1"); err == nil {
+			if _, err := other.Allow(t.Context(), ratelimit.Read, "u1"); err == nil {
 				n++
 			}
 		}
@@ -395,10 +398,10 @@ func TestChargedPermitsAreMissingAfterwards(t *testing.T) {
 
 func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.ClassMoney: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}}
-		l := auth.NewLimiter(db, limits)
+		limits := ratelimit.Limits{ratelimit.Money: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser}}
+		l := ratelimit.New(db, limits)
 		for range 7 {
-			if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err != nil {
+			if _, err := l.Allow(t.Context(), ratelimit.Money, "u1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -407,17 +410,17 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 		if err := l.Run(ended); err != nil {
 			t.Fatal(err)
 		}
-		other := auth.NewLimiter(db, limits)
+		other := ratelimit.New(db, limits)
 		n := int64(0)
 		for range 100 {
-			if _, err := other.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
+			if _, err := other.Allow(t.Context(), ratelimit.Money, "u1"); err == nil {
 				n++
 			}
 		}
 		if n < 33 || n > 34+10 { // at most the share of the other node too much
 			t.Errorf("another node allowed %d after 7 of 40 were reported", n)
 		}
-		left, err := db.Client.PTTL(t.Context(), keys.RateLimit(string(auth.ClassMoney), "u1")).Result()
+		left, err := db.Client.PTTL(t.Context(), keys.RateLimit(string(ratelimit.Money), "u1")).Result()
 		if err != nil || left < 35*time.Second {
 			t.Errorf("the bucket in Redis is full in %v, %v", left, err)
 		}
@@ -432,9 +435,9 @@ func TestTheLastReportToAStoreThatHangsTimesOutOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	l := auth.NewLimiter(db, auth.DefaultLimits())
+	l := ratelimit.New(db, ratelimit.DefaultLimits())
 	for i := range 300 {
-		if _, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i)); err != nil {
+		if _, err := l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -472,9 +475,9 @@ func TestManyCallersAreReportedInPartsWithPauses(t *testing.T) {
 		}
 		largest, reports = max(largest, n), reports+n
 	})
-	l := startLimiter(t, db, auth.DefaultLimits())
+	l := startLimiter(t, db, ratelimit.DefaultLimits())
 	for i := range callers {
-		if _, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i)); err != nil {
+		if _, err := l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -493,20 +496,20 @@ func TestManyCallersAreReportedInPartsWithPauses(t *testing.T) {
 func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 	db := redistest.Single(t)
 	sent := redistest.CountCommands(db)
-	l := auth.NewLimiter(db, auth.DefaultLimits())
+	l := ratelimit.New(db, ratelimit.DefaultLimits())
 	allowed := int64(0)
 	for range 1000 {
-		if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
+		if _, err := l.Allow(t.Context(), ratelimit.Money, "u1"); err == nil {
 			allowed++
 		}
 	}
 	if allowed != 1000 || sent.Load() > 24 {
 		t.Errorf("%d allowed with %d commands", allowed, sent.Load())
 	}
-	slow := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 10, Scope: auth.ScopeUser}})
+	slow := ratelimit.New(db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 10, Scope: ratelimit.ScopeUser}})
 	before := sent.Load()
 	for range 1000 {
-		_, _ = slow.Allow(t.Context(), auth.ClassRead, "abuser")
+		_, _ = slow.Allow(t.Context(), ratelimit.Read, "abuser")
 	}
 	if n := sent.Load() - before; n > 24 {
 		t.Errorf("a refused caller cost %d commands", n)
@@ -520,15 +523,15 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	l := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 50, Scope: auth.ScopeUser}})
-	if _, err := l.Allow(t.Context(), auth.ClassRead, "u1"); err != nil {
+	l := ratelimit.New(db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 50, Scope: ratelimit.ScopeUser}})
+	if _, err := l.Allow(t.Context(), ratelimit.Read, "u1"); err != nil {
 		t.Fatal(err)
 	}
 	server.Kill()
 	began := time.Now()
 	allowed, refused := 0, 0
 	for range 200 {
-		if _, err := l.Allow(t.Context(), auth.ClassRead, "u2"); err == nil {
+		if _, err := l.Allow(t.Context(), ratelimit.Read, "u2"); err == nil {
 			allowed++
 		} else if errors.Is(err, apierror.RateLimited) {
 			refused++
@@ -542,7 +545,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	}
 	redistest.Eventually(t, "the store is asked again", func() bool {
 		for range 20 { // more than the share of a node
-			if _, err := l.Allow(t.Context(), auth.ClassRead, "u3-"+strconv.FormatInt(time.Now().Unix(), 10)); err != nil {
+			if _, err := l.Allow(t.Context(), ratelimit.Read, "u3-"+strconv.FormatInt(time.Now().Unix(), 10)); err != nil {
 				break
 			}
 		}
@@ -554,29 +557,29 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 	db := redistest.Single(t)
 	sent := redistest.CountCommands(db)
-	off := auth.NewLimiter(db, nil)
+	off := ratelimit.New(db, nil)
 	for range 10 {
-		if d, err := off.Allow(t.Context(), auth.ClassMoney, "u1"); err != nil || !d.Allowed || d.Burst != 0 {
+		if d, err := off.Allow(t.Context(), ratelimit.Money, "u1"); err != nil || !d.Allowed || d.Burst != 0 {
 			t.Errorf("%+v, %v", d, err)
 		}
 	}
-	if sent.Load() != 0 || off.ScopeOf(auth.ClassMoney) != "" {
+	if sent.Load() != 0 || off.ScopeOf(ratelimit.Money) != "" {
 		t.Error("the store was asked")
 	}
 }
 
 func TestCheckRejectsLimitsOutOfRange(t *testing.T) {
-	if err := auth.DefaultLimits().Check(); err != nil {
+	if err := ratelimit.DefaultLimits().Check(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []auth.Limit{
+	for _, bad := range []ratelimit.Limit{
 		{},
-		{PerSecond: 0, Burst: 1, Scope: auth.ScopeUser},
-		{PerSecond: 1, Burst: 0, Scope: auth.ScopeUser},
+		{PerSecond: 0, Burst: 1, Scope: ratelimit.ScopeUser},
+		{PerSecond: 1, Burst: 0, Scope: ratelimit.ScopeUser},
 		{PerSecond: 1, Burst: 1, Scope: "moon"},
-		{PerSecond: 2_000_000, Burst: 1, Scope: auth.ScopeUser},
+		{PerSecond: 2_000_000, Burst: 1, Scope: ratelimit.ScopeUser},
 	} {
-		if (auth.Limits{auth.ClassRead: bad}).Check() == nil {
+		if (ratelimit.Limits{ratelimit.Read: bad}).Check() == nil {
 			t.Errorf("Check accepts %+v", bad)
 		}
 	}
@@ -590,19 +593,19 @@ func TestAddressKey(t *testing.T) {
 		"2001:db8:1:2:ffff::":  "ip:2001:db8:1:2::/64",
 		"fe80::1%eth0":         "ip:fe80::/64",
 	} {
-		if got := auth.AddressKey(netip.MustParseAddr(address)); got != want {
+		if got := ratelimit.AddressKey(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is %s, want %s", address, got, want)
 		}
 	}
 }
 
 func BenchmarkAllowOfABusyCaller(b *testing.B) {
-	l := auth.NewLimiter(
+	l := ratelimit.New(
 		redistest.Single(b),
-		auth.Limits{auth.ClassRead: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ScopeUser}},
+		ratelimit.Limits{ratelimit.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: ratelimit.ScopeUser}},
 	)
 	for b.Loop() {
-		if _, err := l.Allow(b.Context(), auth.ClassRead, "u1"); err != nil {
+		if _, err := l.Allow(b.Context(), ratelimit.Read, "u1"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -610,17 +613,17 @@ func BenchmarkAllowOfABusyCaller(b *testing.B) {
 
 func TestAQuotaOfADayIsSharedByNodesAndRefilledSlowly(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.ClassKeys: {PerDay: 40, Burst: 40, Scope: auth.ScopeUser}}
-		take := func(l *auth.Limiter) (allowed int, last auth.Decision) {
+		limits := ratelimit.Limits{ratelimit.KeyedRequests: {PerDay: 40, Burst: 40, Scope: ratelimit.ScopeUser}}
+		take := func(l *ratelimit.Limiter) (allowed int, last ratelimit.Decision) {
 			for {
-				d, err := l.Allow(t.Context(), auth.ClassKeys, "u1")
+				d, err := l.Allow(t.Context(), ratelimit.KeyedRequests, "u1")
 				if err != nil {
 					return allowed, d
 				}
 				allowed++
 			}
 		}
-		l := auth.NewLimiter(db, limits)
+		l := ratelimit.New(db, limits)
 		allowed, last := take(l)
 		if allowed != 40 || last.RetryAfter > 36*time.Minute || last.RetryAfter < 35*time.Minute {
 			t.Errorf("%d were allowed; the next one in %s", allowed, last.RetryAfter)
@@ -628,7 +631,7 @@ func TestAQuotaOfADayIsSharedByNodesAndRefilledSlowly(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		_ = l.Run(ended) // the last report of a node
-		if more, _ := take(auth.NewLimiter(db, limits)); more > 10 {
+		if more, _ := take(ratelimit.New(db, limits)); more > 10 {
 			t.Errorf("another node allows %d more; its share is 10", more)
 		}
 	})
