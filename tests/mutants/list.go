@@ -759,8 +759,8 @@ var mutants = []mutant{
 		" or over == '1' and now_ms < tonumber(deadline) then", " then", scripted,
 	},
 	{
-		"staff makes a player win who is disqualified at that moment", "tour_report",
-		"named == 'out' or named == 'disqualified'", "named == 'out'", scripted,
+		"a player wins who is disqualified at that moment", "tour_report",
+		"named == 'disqualified' or named == 'out'", "named == 'out'", scripted,
 	},
 	{
 		"who comes back after the start pays the fee once more", "tour_join",
