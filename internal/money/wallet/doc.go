@@ -27,8 +27,8 @@
 // A player's line is also the event that tells the player of the change: one record, stored and
 // published as it is. Lines and ledger entries are numbered by their places in a list.
 //
-// Verbs that change something take a Caller and check its role. Reads take none: the caller of a
-// read must have checked that the player may be seen. Every verb also returns store_unavailable.
+// Methods that change something take a Caller and check its role. Reads take none: the caller of a
+// read must have checked that the player may be seen. Every method also returns store_unavailable.
 //
 // Amounts are integers of minor units, never floats. One amount is at most 2^53-1, so that a
 // browser's number holds it.
