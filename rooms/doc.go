@@ -7,18 +7,18 @@
 //	          ──▶ STARTED    create rematch (autoStart, for one player)
 //	CREATED   ──▶ CREATED    join leave kick ready transfer state_set
 //	          ──▶ STARTED    start join leave kick ready (autoStart but for the first)
-//	          ──▶ CANCELLED  cancel leave kick sweep (host; empty; empty; idle, expired)
-//	          ──▶ CANCELLED  close_match (somebody is not there at the deadline)
+//	          ──▶ CANCELLED  cancel leave kick sweep (host, staff; empty; empty; idle, expired)
+//	          ──▶ CANCELLED  cancel close_match (tournament; somebody is not there at the deadline)
 //	STARTED   ──▶ STARTED    leave transfer report (leave: the stake stays in the pot)
 //	          ──▶ STARTED    state_set turn_set turn_skip
 //	          ──▶ DISPUTED   report (the players contradict each other: pot and seats are frozen)
 //	          ──▶ DISPUTED   window_close (who is silent was not there; a draw that not all report)
 //	          ──▶ FINISHED   finish report leave (server; all agree; all left do, or one is left)
 //	          ──▶ FINISHED   window_close (silence agrees)
-//	          ──▶ CANCELLED  cancel leave sweep (server, operator; empty; timeout)
+//	          ──▶ CANCELLED  cancel leave sweep (staff, tournament; empty; timeout)
 //	DISPUTED  ──▶ DISPUTED   report transfer
 //	          ──▶ FINISHED   resolve (the operator)
-//	          ──▶ CANCELLED  resolve cancel sweep (operator; server, operator; after 72 h)
+//	          ──▶ CANCELLED  resolve cancel sweep (operator; staff, tournament; after 72 h)
 //	FINISHED  ──▶ FINISHED   rematch
 //	          ──▶ removed    sweep
 //	CANCELLED ──▶ CANCELLED  rematch
@@ -30,7 +30,8 @@
 // After every script:
 //
 //   - The pot is the sum of the stakes of all seats.
-//   - The amounts held in all wallets are the stakes of the rooms that have not ended.
+//   - The stakes of the rooms of a game that have not ended and the fees that its tournaments hold
+//     are together the amounts held in its wallets.
 //   - The payouts and the rake of a finished room are exactly its pot.
 //   - A cancelled room has given every stake back, those of forfeited seats too.
 //   - seq and position are those of the last event in the room's list, and no number is missing.
@@ -62,6 +63,7 @@
 //	window        |          scripts.RoomWindow: until when the players may report; of a room that
 //	                         has ended or is disputed it means nothing more
 //	dispute_ms               of a match: how long its dispute may last
+//	p<user>       |          scripts.RoomPresence: if the player is connected; presence writes it
 //	r<user>                  what the player reported: the place of each seat in seating order, 0
 //	                         for a forfeited one, with commas; with scores, "|" and these likewise
 //	reports                  number of reports
@@ -114,10 +116,10 @@
 // that it was opened for. Players name neither. The script that ends such a room leaves an entry in
 // the outbox of its shard, in the same step; a room without feeds has no entry and gives its
 // scripts no key for one. The node that ended the room has the entry applied at once, after its
-// response; an elected leader applies those that were left by a node that died or that failed. Who
-// applies an entry keeps a receipt, by the room, and the entry is removed after that: so a room
-// counts once. What a consumer rejects for good is parked: it leaves the outbox, is counted and
-// logged, and holds up no other room.
+// response; an elected leader applies those that were left by a node that died or that failed. A
+// consumer counts a room once: a leaderboard keeps a receipt by the room, and a tournament decides
+// a match once. The entry is removed after that. An entry that its consumer rejects for good is
+// parked: it leaves the outbox, is counted and logged, and holds up no other room.
 //
 // # Matches
 //
@@ -125,7 +127,8 @@
 // are reserved when it is opened, and it counts for no quota of open rooms. Nobody is a friend of
 // its creator, so that isFriendsOnly keeps the seats for its players. The first of them is the
 // host, but can neither cancel it nor take others out; its last player to sit down starts it. At
-// the deadline one script decides whether it is played.
+// the deadline one script decides whether it is played. No money of the tournament is in the room:
+// the tournament holds the fees, and the pot of a match is 0.
 //
 // # What is decided here
 //
@@ -138,8 +141,9 @@
 // no invariant. It is read during the call, so the admission is right for a moment of the call, and
 // the host can kick the player. The creator, whose friendship counts, never changes.
 //
-// A paid room with one active player left is finished for that player, with rake. A free room goes
-// on. The pot of an ended room is that of its end: what was paid out or given back.
+// A paid room with one active player left is finished for that player, with rake. The room of a
+// match is finished too; other free rooms go on. The pot of an ended room is that of its end: what
+// was paid out or given back.
 //
 // Only the places that somebody reached share the pot, in proportion to their basis points. Shares
 // are rounded down; the units that are left go to the largest fractions.
@@ -191,9 +195,10 @@
 //
 // Staff that decides a dispute counts, for each player, the report that was not the result.
 //
-// The game's server may finish a room with consensus as any other, but not a disputed one: that
-// is the operator's. The server and the operator may cancel it, which gives every stake back, as
-// the sweep does 72 h after the dispute began. Nobody leaves a disputed room: who is to be paid
+// The game's server may finish a room with consensus as any other, but only the operator resolves a
+// disputed one. The server and the operator may cancel it, which gives every stake back, as the
+// sweep does 72 h after the dispute began, in a match after dispute_ms. The server can do neither
+// in the match of a tournament with stakes. Nobody leaves a disputed room: the players to be paid
 // must not change while the operator decides.
 //
 // A room with consensus has at most 32 players. Reports stay with the room until it is removed. The

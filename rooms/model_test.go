@@ -325,7 +325,7 @@ func (m *model) areFriends(a, b int64) bool {
 	return list[b]
 }
 
-// The verbs: each returns the code that the service must return, and changes the model as the
+// The methods: each returns the code that the service must return, and changes the model as the
 // service must change the store.
 
 func (m *model) join(r *modelRoom, p principal.Caller) string {
@@ -1047,7 +1047,7 @@ func (m *model) step() {
 		r = m.rooms[len(m.rooms)-1]
 	}
 	what, p = m.playOn(r, what, p)
-	caller := p // of the verbs that are for the host
+	caller := p // of the methods that are for the host
 	switch draw("caller", 4) {
 	case 0, 1:
 		caller = principal.Caller{Role: principal.Player, UserID: r.host, GameID: m.fixture.game}
@@ -1134,7 +1134,7 @@ func (m *model) step() {
 }
 
 // playOn leads a room with consensus on to what is rare otherwise: it is filled and started, and
-// its players report and leave. It may return another verb and another player.
+// its players report and leave. It may return another method and another player.
 func (m *model) playOn(r *modelRoom, what string, p principal.Caller) (string, principal.Caller) {
 	if !r.consensus || r.ended() || rapid.IntRange(0, 4).Draw(m.t, "play on") == 0 {
 		return what, p

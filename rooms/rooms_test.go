@@ -167,7 +167,7 @@ func receiptOf(key string) idempotency.Receipt {
 	return idempotency.Receipt{KeyDigest: key, Fingerprint: "f" + key}
 }
 
-// must requires that a verb succeeded and returns the room.
+// must requires that a method succeeded and returns the room.
 func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
 	return func(a rooms.ChangeResult, err error) rooms.Room {
 		t.Helper()
@@ -178,7 +178,7 @@ func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
 	}
 }
 
-// mustFail requires that a verb failed with an error code and returns the error.
+// mustFail requires that a method failed with an error code and returns the error.
 func mustFail(t testing.TB, want *apierror.Error) func(rooms.ChangeResult, error) *apierror.Error {
 	return func(_ rooms.ChangeResult, err error) *apierror.Error {
 		t.Helper()

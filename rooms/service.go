@@ -55,10 +55,10 @@ type Options struct {
 	KeyedHash func(ctx context.Context, label, text string) ([]byte, error)
 }
 
-// Service has the verbs of rooms. It is safe for concurrent use.
+// Service has the methods of rooms. It is safe for concurrent use.
 //
-// Every verb decides by the caller's role what the caller may do. A room of another game is
-// room_not_found. Beside the codes that its comment lists, every verb that changes a room returns
+// Every method decides by the caller's role what the caller may do. A room of another game is
+// room_not_found. Beside the codes that its comment lists, every method that changes a room returns
 // forbidden (wrong role), store_unavailable, idempotency_key_reused, and version_conflict when
 // others changed the room before each of 16 attempts.
 type Service struct {
@@ -702,7 +702,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(err, <-timed, <-applied)
 }
 
-// playerCommand returns a command of a verb that only players may use.
+// playerCommand returns a command of a method that only players may use.
 func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idempotency.Receipt) (command, error) {
 	if caller.Role != principal.Player {
 		return command{}, apierror.Forbidden
@@ -731,7 +731,7 @@ func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, pa
 	return nil
 }
 
-// hostCommand returns a command of a verb that the host and the game's server may use.
+// hostCommand returns a command of a method that the host and the game's server may use.
 func (s *Service) hostCommand(caller principal.Caller, roomID string, rc idempotency.Receipt) (command, error) {
 	if !caller.HasRole(principal.Player, principal.Server) {
 		return command{}, apierror.Forbidden
@@ -771,8 +771,8 @@ func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, er
 	return string(users.AppendProfile(make([]byte, 0, 256), p)), nil
 }
 
-// toChangeResult returns the result of a verb for that of its script. A replay shows the room as it
-// is now: a caller who may not see it any more gets room_not_found.
+// toChangeResult returns the result of a method for that of its script. A replay shows the room as
+// it is now: a caller who may not see it any more gets room_not_found.
 func (s *Service) toChangeResult(
 	ctx context.Context, caller principal.Caller, r scriptResult, err error,
 ) (ChangeResult, error) {

@@ -148,7 +148,7 @@ func isUUID(text string) bool {
 	return true
 }
 
-// command is one call of a verb: who changes which room, under which receipt.
+// command is one call of a method: who changes which room, under which receipt.
 type command struct {
 	location
 	caller  principal.Caller

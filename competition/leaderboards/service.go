@@ -39,11 +39,11 @@ type Options struct {
 	Prizes   *prizes.Service          // pays the prizes of seasons; nil: there are none
 }
 
-// Service has the verbs of leaderboards. It is safe for concurrent use.
+// Service has the methods of leaderboards. It is safe for concurrent use.
 //
-// Every verb decides by the caller's role what the caller may do: staff is the operator and the
+// Every method decides by the caller's role what the caller may do: staff is the operator and the
 // game's server. A board of another game is board_not_found. Beside the codes that its comment
-// lists, every verb returns forbidden (wrong role), game_not_found, board_not_found and
+// lists, every method returns forbidden (wrong role), game_not_found, board_not_found and
 // store_unavailable.
 type Service struct {
 	store    store

@@ -77,7 +77,7 @@
 // # What is decided here
 //
 // The fee is a stake: the limits that players set for themselves hold for it, as for the entry of a
-// room. A prize is no payout of a stake: it does not lessen a player's losses.
+// room. A prize counts in them as the payout of a room does: it lessens a player's losses.
 //
 // The pot is divided by the functions that rooms use. Who is disqualified gets nothing. With nobody
 // to pay, or when nobody has come to any match, every fee goes back: the house has a part of a

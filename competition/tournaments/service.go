@@ -79,10 +79,10 @@ type Deps struct {
 	Boards  Boards
 }
 
-// Service has the verbs of tournaments. It is safe for concurrent use.
+// Service has the methods of tournaments. It is safe for concurrent use.
 //
-// Every verb decides by the caller's role what the caller may do: staff is the operator and the
-// game's server. Beside the codes that its comment lists, every verb returns forbidden (wrong
+// Every method decides by the caller's role what the caller may do: staff is the operator and the
+// game's server. Beside the codes that its comment lists, every method returns forbidden (wrong
 // role), game_not_found (another game than the caller's), tournament_not_found and
 // store_unavailable; those with a receipt return idempotency_key_reused.
 type Service struct {

@@ -137,7 +137,7 @@ func (s *store) run(
 	return reply, err
 }
 
-// command is one call of a verb with a receipt.
+// command is one call of a method with a receipt.
 type command struct {
 	caller     principal.Caller
 	gameID, id int64
@@ -279,13 +279,13 @@ func (s *store) checkIn(ctx context.Context, c command) (replayed bool, err erro
 	return replayed, err
 }
 
-// lead is who changes a tournament without a receipt: the leader by its fence, or staff with "".
+// lead is the fence of the leader that changes a tournament, byStaff when it is not the leader.
 type lead string
 
 // leadOf returns the lead of the leader with a fence.
 func leadOf(fence int64) lead { return lead(strconv.FormatInt(fence, 10)) }
 
-// byStaff is the lead of a verb.
+// byStaff is the lead of a call by staff and of the result of a room: they have no fence.
 const byStaff lead = ""
 
 // errStale means that a tournament is not as it was read.

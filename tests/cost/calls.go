@@ -10,12 +10,12 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// call is one verb of a domain that is counted.
+// call is one method of a domain that is counted.
 type call struct {
 	name    string
 	promise string // what is paid for, one sentence
 	keyUse  keyUse
-	isRead  bool    // the verb runs no script: all of its commands are counted
+	isRead  bool    // the method runs no script: all of its commands are counted
 	status  string  // of the script's reply; "" means scripts.OK
 	most    int     // calls to count, for a row that takes long to prepare; 0 for as many as of the others
 	limit   float64 // of the ceiling, in thousand instructions without AOF; 0 for none
@@ -26,7 +26,7 @@ type call struct {
 	run func(ctx context.Context, s *stage, i int) error
 }
 
-// keyUse is whether a verb is counted with an Idempotency-Key, without, or both.
+// keyUse is whether a method is counted with an Idempotency-Key, without, or both.
 type keyUse int
 
 const (

@@ -41,7 +41,7 @@ type callFigures struct {
 	KIrWithAOF     float64 `json:"kIrWithAof"` // thousand instructions, with an append-only file that is not synced
 	AOFBytes       float64 `json:"aofBytes"`   // bytes that the call adds to that file
 	Commands       float64 `json:"commands"`   // commands that Redis runs, those inside of the script included
-	BesideCommands string  `json:"beside"`     // what the verb sends beside its script; not in the other figures
+	BesideCommands string  `json:"beside"`     // what the method sends beside its script; not in the other figures
 }
 
 // ceilings returns the ceilings for what was measured.

@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// warmUps is how often a verb runs for real before it is counted. The first one compiles the
+// warmUps is how often a method runs for real before it is counted. The first one compiles the
 // script.
 const warmUps = 5
 
@@ -55,7 +55,7 @@ type cost struct {
 	kIr            float64 // thousand instructions, without those of a PING
 	aofBytes       float64 // bytes of the append-only file
 	commands       float64 // commands that Redis ran, those inside of the script included
-	besideCommands string  // what the verb sends beside its script, which is not in the figures
+	besideCommands string  // what the method sends beside its script, which is not in the figures
 }
 
 func startCounter(ctx context.Context, aof bool) (*counter, error) {
@@ -280,7 +280,7 @@ func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, e
 		if err != nil {
 			return cost{}, err
 		}
-		commands = append(commands, held[0]) // what the verb reads in the same batch has a row of its own
+		commands = append(commands, held[0]) // what the method reads beside it has a row of its own
 	}
 	sent := s.recorder.sentCount()
 	counted, err := c.count(ctx, commands, r.check)

@@ -7,8 +7,8 @@
 //	go run ./tests/cost -only prize # only rows with such titles, if they need no others; not sizes
 //	go run ./tests/cost -time       # or: make bench; times instead, beside a floor script
 //
-// A verb of a domain runs up to its script, which is held back and then sent alone, so that nothing
-// else is counted. docs/cost.md has the ceilings and what each price pays for.
+// A method of a domain runs up to its script, which is held back and then sent alone, so that
+// nothing else is counted. docs/cost.md has the ceilings and what each price pays for.
 package main
 
 import (

@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// recorder is a hook of the store's client. It records the commands that a verb sends, and can hold
-// the verb's script back: the script is then not sent, so that the harness can send it alone while
-// it counts.
+// recorder is a hook of the store's client. It records the commands that a method sends, and can
+// hold the method's script back: the script is then not sent, so that the harness can send it alone
+// while it counts.
 type recorder struct {
 	mu      sync.Mutex
 	holding bool
@@ -19,7 +19,7 @@ type recorder struct {
 	held    [][]any // what was held back
 }
 
-// errHeld is the error that a verb gets whose script was held back.
+// errHeld is the error that a method gets whose script was held back.
 var errHeld = errors.New("the script is held back")
 
 // isScript reports whether a command runs a script.
@@ -27,21 +27,21 @@ func isScript(args []any) bool {
 	return slices.Contains([]any{"eval", "evalsha", "fcall"}, args[0])
 }
 
-// record calls a verb and returns the commands that it sent.
+// record calls a method and returns the commands that it sent.
 func (r *recorder) record(verb func() error) (sent [][]any, err error) {
 	sent, _, err = r.watch(false, verb)
 	return sent, err
 }
 
-// hold calls a verb, holds its script back with what the verb sends together with it, and returns
-// these commands, the script first.
+// hold calls a method, holds its script back with what the method sends together with it, and
+// returns these commands, the script first.
 func (r *recorder) hold(verb func() error) (commands [][]any, err error) {
 	_, held, err := r.watch(true, verb)
 	first := slices.IndexFunc(held, isScript)
 	if first < 0 {
 		return nil, errors.Join(errors.New("the verb sends no script"), err)
 	}
-	return held[first:], nil // before it may be what a verb before this one did not wait for
+	return held[first:], nil // before it may be what a method before this one did not wait for
 }
 
 func (r *recorder) watch(holding bool, verb func() error) (sent, held [][]any, err error) {
@@ -55,7 +55,7 @@ func (r *recorder) watch(holding bool, verb func() error) (sent, held [][]any, e
 	return r.sent, r.held, err
 }
 
-// sentCount returns the number of commands sent since the last verb was recorded.
+// sentCount returns the number of commands sent since the last method was recorded.
 func (r *recorder) sentCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -71,8 +71,9 @@ var advice = map[string]string{
 		"which the player set.",
 	SelfExcluded.Code: "Do not ask again before `excludedUntil`, and never ask the player to come back. Free rooms " +
 		"stay open.",
-	TokenCodeTaken.Code:    "Choose another code, or patch the token that has it.",
-	MoneyHeld.Code:         "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
+	TokenCodeTaken.Code: "Choose another code, or patch the token that has it.",
+	MoneyHeld.Code: "Leave the rooms and tournaments that have not started, which returns stakes and fees, and wait for " +
+		"the end of the others. Then send the request again.",
 	AccountSuspended.Code:  "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
 	BoardExists.Code:       "Choose another key, or patch the leaderboard that has it.",
 	SeasonClosed.Code:      "Send the score to the season that is open. Late results count until the grace time is over.",

@@ -78,7 +78,7 @@ var (
 	OpenRoomsLimit      = define("open_rooms_limit", 409, "The player's own limit of paid rooms is reached", false)
 	LossLimit           = define("loss_limit", 409, "The player's own limit of losses is reached", false)
 	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
-	MoneyHeld           = define("money_held", 409, "Money of the player is held in a room that has not ended", false)
+	MoneyHeld           = define("money_held", 409, "Money of the player is held in a room or a tournament", false)
 	BoardExists         = define("board_exists", 409, "The game has a leaderboard with this key", false)
 	SeasonClosed        = define("season_closed", 409, "The season takes no scores", false)
 	PlayUsed            = define("play_used", 409, "A score was sent for this play before", false)

@@ -16,6 +16,6 @@
 //
 //	created ──> on sale <──patch──> off sale     (a buyer does not find an asset that is off sale)
 //
-// Every verb takes a Caller and checks its role. It does not check whether the game exists. Every
-// verb also returns store_unavailable.
+// Every method takes a Caller and checks its role. It does not check whether the game exists. Every
+// method also returns store_unavailable.
 package assets

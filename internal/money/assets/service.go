@@ -17,7 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Service has the verbs of the catalogue. It is safe for concurrent use.
+// Service has the methods of the catalogue. It is safe for concurrent use.
 type Service struct {
 	store      store
 	wallets    *wallet.Service
@@ -46,7 +46,7 @@ type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a purchase with a key is kept; 0 means 24 h
 }
 
-// New returns the catalogue's verbs on an open store.
+// New returns the catalogue's methods on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 	if o.AdmitNew == nil {
 		o.AdmitNew = func(int64) error { return nil }

@@ -13,14 +13,14 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Service has the verbs of prizes. It is safe for concurrent use. Every verb also returns
+// Service has the methods of prizes. It is safe for concurrent use. Every method also returns
 // store_unavailable.
 type Service struct {
 	store   store
 	wallets *wallet.Service
 }
 
-// New returns the verbs on an open store.
+// New returns the methods on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service) *Service {
 	return &Service{store: store{db, linesAtOnce}, wallets: wallets}
 }

@@ -38,13 +38,13 @@ type TokenTotal struct {
 	MintedUnits  Units  `json:"mintedAmount,string"`
 	Wallets      Amount `json:"wallets"` // what players can spend
 	WalletsUnits Units  `json:"walletsAmount,string"`
-	Escrow       Amount `json:"escrow"` // stakes in rooms that have not ended
+	Escrow       Amount `json:"escrow"` // stakes in rooms and fees in tournaments that have not ended
 	EscrowUnits  Units  `json:"escrowAmount,string"`
-	Prizes       Amount `json:"prizes"` // promised prizes
+	Prizes       Amount `json:"prizes"` // promised and not paid yet
 	PrizesUnits  Units  `json:"prizesAmount,string"`
-	House        Amount `json:"house"` // the operator's account: income from purchases and rake
+	House        Amount `json:"house"` // the operator's account: income from purchases and rake, less prizes
 	HouseUnits   Units  `json:"houseAmount,string"`
-	Delta        Amount `json:"delta"` // minted - all of these; anything but 0 is a defect of Parlor
+	Delta        Amount `json:"delta"` // minted less all of these; a defect of Parlor unless it is 0
 	DeltaUnits   Units  `json:"deltaAmount,string"`
 }
 

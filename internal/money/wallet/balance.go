@@ -12,8 +12,8 @@ import (
 type Balance struct {
 	Token
 	Spendable      Amount `json:"volume"`            // what the player can spend
-	SpendableUnits Units  `json:"amount,string"`     // Volume in minor units
-	Held           Amount `json:"held"`              // stakes in rooms that have not ended
+	SpendableUnits Units  `json:"amount,string"`     // Spendable in minor units
+	Held           Amount `json:"held"`              // stakes in rooms and fees in tournaments that have not ended
 	HeldUnits      Units  `json:"heldAmount,string"` // Held in minor units
 }
 
@@ -78,7 +78,7 @@ type ChangeResult struct {
 }
 
 // LedgerLine is one change of a player's balance. Delta is 0 when only the held stakes changed, as
-// when a room is lost, and for an asset that is free.
+// when a room is lost, and for an asset that is free or was won.
 type LedgerLine struct {
 	ID                int64     `json:"id"`                        // number of the player's line, from 1
 	At                time.Time `json:"at"`                        // UTC
@@ -87,16 +87,16 @@ type LedgerLine struct {
 	DeltaUnits        Units     `json:"deltaAmount,string"`        // Delta in minor units
 	BalanceAfter      Amount    `json:"balanceAfter"`              // what the player could spend then
 	BalanceAfterUnits Units     `json:"balanceAfterAmount,string"` // BalanceAfter in minor units
-	// "purchase", "grant", …, or the reason of a credit or debit
+	// "entry", "prize", "purchase", …, or the reason of a credit or debit
 	Reason string `json:"reason"`
-	// "asset:7", a room id, or the caller of a credit or debit
+	// "asset:7", a room id, "tour:12", "board:<key>:<season>", or the caller of a credit or debit
 	Ref string `json:"ref"`
 }
 
 // LedgerQuery selects a page of a player's ledger.
 type LedgerQuery struct {
 	TokenCode  string // only this token, or "" for all
-	BeforeLine int64  // only lines with a lower id: Next of the page before, or 0 for the newest
+	BeforeLine int64  // only lines with a lower id: NextBefore of the page before, or 0 for the newest
 	Limit      int    // lines, 1 … 100
 }
 
@@ -104,7 +104,7 @@ type LedgerQuery struct {
 // next one, since a rare token is searched for in bounded steps.
 type LedgerPage struct {
 	Lines      []LedgerLine
-	NextBefore int64 // Before of the next page, 0 at the end
+	NextBefore int64 // BeforeLine of the next page, 0 at the end
 }
 
 // InsufficientFunds returns the error with its members: what the player can spend, what is

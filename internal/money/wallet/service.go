@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Service has the verbs of the wallet. It is safe for concurrent use.
+// Service has the methods of the wallet. It is safe for concurrent use.
 type Service struct {
 	store     store
 	players   Players
@@ -52,7 +52,7 @@ type Options struct {
 // defaultReceiptTTL is the least that clients are promised.
 const defaultReceiptTTL = 24 * time.Hour
 
-// New returns the wallet's verbs on an open store. players may be nil for a service that only
+// New returns the wallet's methods on an open store. players may be nil for a service that only
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
 	s := &Service{

@@ -1,6 +1,7 @@
-// Package accounts takes a player out of every domain: it ends sessions, suspends, and deletes the
-// player with all that belongs to them, except their lines in the ledger: money keeps its history,
-// under an id that nobody has any more.
+// Package accounts takes a player out of every domain: it ends sessions, suspends, and deletes a
+// player with the saves, friends, identities and entries of leaderboards. Under an id that nobody
+// has any more stay the wallet, the inventory and the ledger, because money keeps its history, and
+// the rooms and tournaments in which the player took part.
 package accounts
 
 import (
@@ -42,8 +43,8 @@ func New(deps Deps) *Service { return &Service{deps} }
 
 // Suspend keeps a player out until a time, the zero time for ever: no sign-in, every call of the
 // player is account_suspended on every node within two seconds, and sockets are closed with 4403.
-// Rooms, stakes and refresh tokens stay. It is for the operator. Repeating it replaces reason and
-// time. It returns forbidden, user_not_found and invalid_request.
+// Rooms, tournaments, stakes and refresh tokens stay. It is for the operator. Repeating it replaces
+// reason and time. It returns forbidden, user_not_found and invalid_request.
 func (s *Service) Suspend(
 	ctx context.Context, caller principal.Caller, userID int64, suspension users.Suspension,
 ) (users.User, error) {
@@ -76,13 +77,14 @@ func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, user
 // Delete deletes the calling player: saves, entries of leaderboards, friends on both sides,
 // identities and devices, the profile and refresh tokens. Then it ends the player's sessions. A
 // call that failed halfway is completed by the next one, since the sessions end last. It returns
-// forbidden, and money_held while a stake of the player is in a room that has not ended.
+// forbidden, and money_held while a stake of the player is in a room or a tournament that has not
+// ended.
 //
-// What stays beside the ledger is that an identity for which somebody vouches had its signup grant,
-// for a year: else one person could have the grants of all.
+// An identity that others vouch for is remembered for a year with the fact that it had its signup
+// grant: else one person could take the grants of a day.
 //
-// A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
-// nobody can use.
+// A stake that is taken while Delete runs stays where it is, and what it wins goes to a wallet that
+// nobody can use. So does a prize that is paid later.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
 	if caller.Role != principal.Player {
 		return apierror.Forbidden

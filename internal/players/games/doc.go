@@ -10,7 +10,7 @@
 // Every request reads a game and few change one: a node caches a game for a second and sees its own
 // changes at once.
 //
-// Verbs that a request calls take the Caller: the operator may call all of them, the server of a
-// game those on its own game. The Find verbs have no Caller: they are for packages that look up the
-// game of somebody else's request.
+// Methods that a request calls take the Caller: the operator may call all of them, the server of a
+// game those on its own game. The Find methods have no Caller: they are for packages that look up
+// the game of somebody else's request.
 package games

@@ -494,7 +494,7 @@ func TestTheValidatorChecksRulesAndGrants(t *testing.T) {
 	}
 }
 
-// TestWhichRoleMayCallWhat calls each verb as every role.
+// TestWhichRoleMayCallWhat calls each method as every role.
 func TestWhichRoleMayCallWhat(t *testing.T) {
 	s := open(redistest.Single(t))
 	g, _ := create(t, s, games.Definition{})

@@ -788,7 +788,7 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		caller  principal.Caller
-		own     *apierror.Error // of the verbs for the caller's own saves
+		own     *apierror.Error // of the methods for the caller's own saves
 		replace results         // of ReplaceState, by user
 	}{
 		{"nobody", principal.Caller{}, forbidden, nobodys},

@@ -17,7 +17,7 @@
 //
 // A blocked player cannot notice it: their list shows nothing, and their request stays unanswered.
 //
-// Every verb that a request calls takes the Caller and returns forbidden or user_not_found when the
-// caller may not do it. Verbs without a Caller are for other packages only. Their comments give the
-// reason.
+// Every method that a request calls takes the Caller and returns forbidden or user_not_found when
+// the caller may not do it. Methods without a Caller are for other packages only. Their comments
+// give the reason.
 package users

@@ -359,8 +359,8 @@ func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 	})
 }
 
-// TestWhichRoleMayCallWhat calls each verb as every role, on a player and on another player of the
-// same game.
+// TestWhichRoleMayCallWhat calls each method as every role, on a player and on another player of
+// the same game.
 func TestWhichRoleMayCallWhat(t *testing.T) {
 	s := users.New(redistest.Single(t))
 	ada, bob := newPlayer(t, s, 1), newPlayer(t, s, 1)

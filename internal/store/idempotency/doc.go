@@ -2,11 +2,14 @@
 // arrives. It has two mechanisms; a request uses one of them:
 //
 //   - A Receipt, for changes that are one script: all changes of rooms, purchases of assets,
-//     credits and debits of wallets. The script that makes the change stores its reply under the
-//     key, in the same step, so that nothing is ever half done. Calls without a key leave a receipt
-//     too, which makes them safe against the resends of the store's client library.
+//     credits and debits of wallets, scores, and of tournaments to create, join, leave, check in
+//     and disqualify. The script that makes the change stores its reply under the key, in the same
+//     step, so that nothing is ever half done. A call without a key is safe against the resends of
+//     the store's client library too: it leaves a receipt for a minute, or its nonce in what it
+//     changes, as calls on rooms and most scores do.
 //   - A stored response, for all other POSTs, which run several scripts or none: sign-in, friends,
-//     games, tokens, asset definitions. Service keeps the first HTTP response, encrypted.
+//     games, tokens, asset definitions, plays and attempts, and what staff does to accounts,
+//     leaderboards and tournaments. Service keeps the first HTTP response, encrypted.
 //
 // The state of a stored response:
 //

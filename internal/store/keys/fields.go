@@ -107,7 +107,7 @@ const (
 	AccountHouse  = "h" // the operator's account
 	AccountPrizes = "p" // promised prizes; the entry's ref is their source
 	AccountWallet = "w"
-	AccountEscrow = "e" // stakes; the entry's ref is the room
+	AccountEscrow = "e" // stakes; the entry's ref is the room or the tournament
 )
 
 // WalletAccount is the ledger account of a player's wallet, "w7".

@@ -151,8 +151,8 @@ func TrailMark(nonce string) string { return "{p}:trail:mark:" + nonce }
 // used, in milliseconds.
 func ExternalTokenUse(digest string) string { return "{x:" + digest + "}:first" }
 
-// Lock (string, seconds) is a redsync lock, held by the node that sweeps the rooms of a shard, or
-// that makes a change which takes more than one script.
+// Lock (string, seconds) is a lock by name: of the leader of one kind of background work, or of a
+// command that must run alone.
 func Lock(name string) string { return "{l:" + name + "}:lock" }
 
 // FenceCounter (string counter, no expiry) numbers the holders of a lock. It shares the lock's hash
@@ -309,20 +309,21 @@ func PlayerPair(a, b int64) string {
 	return "{f:" + id(a) + ":" + id(b) + "}:pair"
 }
 
-// The economy of a game: all its money, its catalogue and its rooms that take a stake.
+// The economy of a game: all its money, its catalogue, its prizes, its tournaments (tour.go) and
+// its rooms that take a stake.
 
-// Wallet (hash, no expiry): for each token "<free>|<held>", what can be spent and the stakes in
-// rooms that have not ended, in minor units; WalletSeqField the number of the player's last event;
-// WalletGrantField "1" once the sign-up grant was given; WalletBaseField how many entries were
-// removed from the front of WalletLines, absent for 0. Once the player has set limits, "|L" follows
-// the balance of each token, WalletExcludedField is the time (ms) until which the player takes part
-// in no paid room, "0" for none, and WalletLimitsField the limits of a token, packed as
-// scripts.WalletLimits.
+// Wallet (hash, no expiry): for each token "<free>|<held>", what can be spent, and the stakes in
+// rooms and the fees in tournaments that have not ended, in minor units; WalletSeqField the number
+// of the player's last event; WalletGrantField "1" once the sign-up grant was given;
+// WalletBaseField how many entries were removed from the front of WalletLines, absent for 0. Once
+// the player has set limits, "|L" follows the balance of each token, WalletExcludedField is the
+// time (ms) until which the player pays no entry and no fee, "0" for none, and WalletLimitsField
+// the limits of a token, packed as scripts.WalletLimits.
 func Wallet(gameID, userID int64) string { return economyKey(gameID, "wallet:", id(userID)) }
 
 // WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and
-// what carries user.balance and user.asset to the player: entries in the form of package events.
-// The id of a line is WalletBaseField and its place in the list, from 1.
+// what carries user.balance, user.asset and user.prize to the player: entries in the form of
+// package events. The id of a line is WalletBaseField and its place in the list, from 1.
 func WalletLines(gameID, userID int64) string {
 	return economyKey(gameID, "wallet:", id(userID), walletLinesSuffix)
 }
@@ -353,9 +354,9 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 
 // Ledger (list, no expiry) has one double entry for each money script,
 // "<ms>|<nonce>|<token>|<reason>|<ref>|<postings>". Postings are "<account><±units>" joined by ";"
-// that sum to zero; accounts are "w<user>:" (wallet), "e:" (escrow of the room in ref), "h:"
-// (operator's account), "p:" (prizes of the source in ref), "m:" (minted). The number of an entry
-// is LedgerBase and its place in the list, from 1.
+// that sum to zero; accounts are "w<user>:" (wallet), "e:" (escrow of the room or the tournament in
+// ref), "h:" (operator's account), "p:" (prizes of the source in ref), "m:" (minted). The number of
+// an entry is LedgerBase and its place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
 
 // AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound
@@ -392,13 +393,14 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
-// Prize (hash, until a minute after its board is gone) is what was set aside for the prizes of a
-// source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField, PrizeDecimalsField,
-// PrizePoolField what came in, PrizeFromField "house" or "mint" and PrizeFundedField what came from
-// there, PrizePaidField, PrizeStateField PLANNED, PAID or VOID, absent before; of the plan
-// PrizeLinesField how many lines it has, PrizeNextField how many are paid, "digest" of all lines
-// and "planned" the units of those that are there; "reason" why it was voided. What is in the
-// account of the source is the pool less what was paid, nothing once it is PAID or VOID.
+// Prize (hash, until a minute after its board or its tournament is gone) is what was set aside for
+// the prizes of a source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField,
+// PrizeDecimalsField, PrizePoolField what came in, PrizeFromField "house" or "mint" and
+// PrizeFundedField what came from there, PrizePaidField, PrizeStateField PLANNED, PAID or VOID,
+// absent before; of the plan PrizeLinesField how many lines it has, PrizeNextField how many are
+// paid, "digest" of all lines and "planned" the units of those that are there; "reason" why it was
+// voided. What is in the account of the source is the pool less what was paid, nothing once it is
+// PAID or VOID.
 func Prize(gameID int64, source string) string { return economyKey(gameID, "prize:", source) }
 
 // The fields of Prize that Go code reads.
@@ -420,9 +422,9 @@ func PrizePlan(gameID int64, source string) string {
 	return economyKey(gameID, "prize:", source, ":plan")
 }
 
-// MoneyReceipt (string, at least 24 h) is the first outcome of one money request with an
-// Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the
-// script's reply, each followed by "\x1f".
+// MoneyReceipt (string, at least 24 h) is the first outcome of one request about money or a
+// tournament with an Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the
+// parts of the script's reply, each followed by "\x1f".
 func MoneyReceipt(gameID int64, caller, key string) string {
 	return economyKey(gameID, "receipt:", caller, ":", key)
 }
@@ -499,8 +501,9 @@ func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 // packed as scripts.RoomEnd, until whoever waits for them has applied that.
 func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
 
-// ParkedRooms (hash of at most 1,000, no expiry) has what was refused for good from RoomOutbox,
-// until staff has it applied again: the entry, a tab and the error.
+// ParkedRooms (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
+// rejected for good, until staff has them applied again: the entry, a tab and the error; and when a
+// part was applied, a tab and that part.
 func ParkedRooms(s Shard) string { return s.key("rooms:parked") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
