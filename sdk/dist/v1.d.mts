@@ -102,7 +102,7 @@ export type ServiceCode =
  | "loss_limit"
 /** 409: A token with this code exists */
  | "token_exists"
-/** 409: Money of the player is held in a room that has not ended */
+/** 409: Money of the player is held in a room or a tournament */
  | "money_held"
 /** 409: The game has a leaderboard with this key */
  | "board_exists"
