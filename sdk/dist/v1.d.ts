@@ -1228,7 +1228,8 @@ interface components {
             /** @description Rooms with a stake of the token at once */
             maxOpenRooms: number | null;
             /**
-             * @description Stakes less payouts and refunds within 24 hours; stakes in rooms that have not ended count
+             * @description Stakes less payouts, prizes and refunds within 24 hours; stakes in rooms that have not ended
+             * count
              * @example 10
              */
             maxLoss24h: number | null;
