@@ -84,7 +84,7 @@ test: servers build modules chromium ## Run all tests, those of Go with the race
 .PHONY: test-go
 test-go: servers ## Run the tests of Go, with the race detector and on real Redis servers
 	@packages="$$(go list ./... | grep -vFx "$$(go list $(SEQUENTIAL))")"; $(IN_MEMORY); \
-	go test -race -count=1 -vet=off -p $(PARALLEL) -timeout 10m $(SLOWEST) $$packages
+	go test -race -count=1 -vet=off -p $(PARALLEL) -timeout 15m $(SLOWEST) $$packages
 
 .PHONY: test-sequential
 test-sequential: servers ## Run the tests of Go that have one goroutine, without the race detector
