@@ -155,7 +155,7 @@ func (r *slowRooms) OpenMatch(ctx context.Context, in rooms.MatchInput) (rooms.R
 	return r.Rooms.OpenMatch(ctx, in)
 }
 
-func (r *slowRooms) wait() { time.Sleep(r.opens) }
+func (r *slowRooms) wait() { time.Sleep(r.opens) } // a room that opens late: time is the subject
 
 // Else the players of the last match of a large round would lose before they have a room.
 func TestPlayersHaveTheSameTimeHoweverLateTheirRoomIsOpened(t *testing.T) {

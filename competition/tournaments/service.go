@@ -497,7 +497,7 @@ func (s *Service) Cancel(
 }
 
 // Delete removes a tournament that has ended, with its board. What was paid stays in the ledger.
-// Staff may. It returns forbidden, also for a tournament that has not ended.
+// Only staff may call it. It returns forbidden, also for a tournament that has not ended.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID, id int64) error {
 	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
 		return err

@@ -160,7 +160,7 @@ type record struct {
 	key         string
 	kind        string
 	values      []string // one text; fields and values; scores and members; items
-	before      int      // of a list: how many items are in front of these
+	before      int      // of a list: the number of items before these
 	isWhole     bool     // the key has nothing else; a list nothing behind the items
 	expiresAtMS int64    // 0: never
 }

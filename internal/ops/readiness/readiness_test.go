@@ -115,7 +115,7 @@ func TestOnlyTheMonitorLogsAnOutage(t *testing.T) {
 		t.Fatalf("the log is\n%s", text)
 	}
 
-	// A call that fails while the store serves is told of.
+	// The log has a call that fails while the store serves.
 	text.Reset()
 	fail()
 	for range int(settleTime/time.Second) + 3 {

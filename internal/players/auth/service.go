@@ -26,8 +26,8 @@ import (
 // SignupGrants gives new players the signup grant of their game.
 type SignupGrants interface {
 	// GiveSignupGrant credits the signup grant of a game, which has one, once for each player however
-	// often it is called. It returns limit_reached and others that will not pass, where the player
-	// stays without it for now.
+	// often it is called. After limit_reached, or another error that is not retryable, the sign-in
+	// succeeds without the grant, and the next one asks again.
 	GiveSignupGrant(ctx context.Context, game games.Game, userID int64) error
 }
 
