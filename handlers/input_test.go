@@ -1,34 +1,41 @@
 package handlers_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/redis/go-redis/v9"
 )
 
-// storeDigest returns a digest of everything in the store. Hashes and sets are sorted: while Redis
-// enlarges one, every read moves some of its members.
-func (f *fixture) storeDigest() string { return f.storeDigestWithout() }
+// storeContent is every key of a store with what it holds.
+type storeContent map[string]storedValue
 
-// storeDigestWithout is storeDigest without the keys that have one of some texts in their names.
-func (f *fixture) storeDigestWithout(texts ...string) string {
+type storedValue struct {
+	Text    string
+	expires bool
+}
+
+// storeContent returns what is in the store, without the keys that have one of some texts in their
+// names. Hashes and sets are sorted: while Redis enlarges one, every read moves some of its members.
+func (f *fixture) storeContent(without ...string) storeContent {
 	f.t.Helper()
 	names, err := f.db.Client.Keys(f.t.Context(), "*").Result()
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	slices.Sort(names)
-	all := sha256.New()
+	content := storeContent{}
 	for _, name := range names {
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) }) {
+		if slices.ContainsFunc(without, func(text string) bool { return strings.Contains(name, text) }) {
 			continue
 		}
 		var value any
@@ -45,12 +52,30 @@ func (f *fixture) storeDigestWithout(texts ...string) string {
 		default:
 			value, err = f.db.Client.Dump(f.t.Context(), name).Result()
 		}
+		if errors.Is(err, redis.Nil) {
+			continue // it has expired
+		}
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		fmt.Fprintf(all, "%s=%q\n", name, value)
+		ttl, err := f.db.Client.PTTL(f.t.Context(), name).Result()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		content[name] = storedValue{Text: fmt.Sprintf("%q", value), expires: ttl > 0}
 	}
-	return hex.EncodeToString(all.Sum(nil))
+	return content
+}
+
+// changes returns what is different in later; "" if nothing is. Keys that expire may be gone: some
+// last for a minute, and a test may take longer.
+func (c storeContent) changes(later storeContent) string {
+	before := maps.Clone(c)
+	maps.DeleteFunc(before, func(name string, v storedValue) bool {
+		_, still := later[name]
+		return v.expires && !still
+	})
+	return cmp.Diff(before, later, cmpopts.IgnoreUnexported(storedValue{}))
 }
 
 // newRoomFixture is newGameFixture with a room of Ann and Bob. The replacer fills in the ids of a
@@ -220,15 +245,15 @@ func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[b.as]
 			method, path, _ := strings.Cut(fill.Replace(b.operation), " ")
 			good := fill.Replace(b.body)
-			before := f.storeDigest()
+			before := f.storeContent()
 			expectError := func(status int, code, field, body string, headers ...string) {
 				t.Helper()
 				resp := f.expectError(status, code, method, path, bearer, body, append(headers, "Idempotency-Key", "bad")...)
 				if field != "" && resp.text("errors.0.field") != field {
 					t.Errorf("%s names %s; want %s", body, resp.raw, field)
 				}
-				if after := f.storeDigest(); after != before {
-					t.Errorf("%s returned an error and changed the store", body)
+				if changed := before.changes(f.storeContent()); changed != "" {
+					t.Errorf("%s returned an error and changed the store: %s", body, changed)
 				}
 			}
 			more := func(member string) string {
@@ -689,7 +714,7 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			} else {
 				storesReceipt = false
 			}
-			before := f.storeDigest()
+			before := f.storeContent()
 			resp := f.send(method, path, bearer, fill.Replace(c.body), headers...)
 			got := []string{strconv.Itoa(resp.status), resp.code()}
 			if resp.body != nil && resp.member("errors") != nil {
@@ -700,8 +725,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("got %s; want %s", resp.raw, c.want)
 			}
-			if !storesReceipt && f.storeDigest() != before {
-				t.Error("it returned an error and changed the store")
+			if changed := before.changes(f.storeContent()); !storesReceipt && changed != "" {
+				t.Errorf("it returned an error and changed the store: %s", changed)
 			}
 		})
 	}

@@ -223,6 +223,41 @@ func seqOf(position any) int64 {
 
 var remainingPermits = regexp.MustCompile(`^"([a-z-]+)";r=([0-9]+)`)
 
+// tries is how often a request is sent that the store has not done in time: on a busy machine with
+// the race detector the largest batches take as long as a request may.
+const tries = 5
+
+// prepare sends a request that must succeed, and is not measured.
+func (m *meter) prepare(method, path, bearer, body string) {
+	m.t.Helper()
+	resp := m.setup.send(method, path, bearer, body)
+	for n := 1; resp.status == 503 && n < tries; n++ {
+		resp = m.setup.send(method, path, bearer, body)
+	}
+	if resp.status != 200 {
+		m.t.Fatalf("%s %s %.300s returned %d %s", method, path, body, resp.status, resp.raw)
+	}
+}
+
+// permitsOf returns the permits that a request took, by its response.
+func (m *meter) permitsOf(resp *httpResult, bearer string) int64 {
+	found := remainingPermits.FindStringSubmatch(resp.header.Get("Ratelimit"))
+	if found == nil {
+		return 0
+	}
+	left, _ := strconv.ParseInt(found[2], 10, 64)
+	who := found[1] + " " + bearer
+	if ratelimit.DefaultLimits()[ratelimit.Class(found[1])].Scope == ratelimit.ScopeAddress {
+		who = found[1]
+	}
+	before, known := m.left[who]
+	if !known {
+		before = costBurst
+	}
+	m.left[who] = left
+	return before - left
+}
+
 // http measures a request. operation is that of routes.go; query begins with "?" or is "".
 func (m *meter) http(status int, operation, bearer, query, body string, headers ...string) *httpResult {
 	m.t.Helper()
@@ -232,23 +267,19 @@ func (m *meter) http(status int, operation, bearer, query, body string, headers 
 	}
 	var resp *httpResult
 	m.measure(operation, func() (permits int64) {
-		resp = m.expect(status, method, path+query, bearer, body, headers...)
-		found := remainingPermits.FindStringSubmatch(resp.header.Get("Ratelimit"))
-		if found == nil {
-			return 0
+		for range tries {
+			resp = m.send(method, path+query, bearer, body, headers...)
+			permits = m.permitsOf(resp, bearer)
+			if resp.status != 503 {
+				break
+			}
+			m.must(m.stats.ConfigResetStat(m.t.Context()).Err())
 		}
-		left, _ := strconv.ParseInt(found[2], 10, 64)
-		who := found[1] + " " + bearer
-		if ratelimit.DefaultLimits()[ratelimit.Class(found[1])].Scope == ratelimit.ScopeAddress {
-			who = found[1]
-		}
-		before, known := m.left[who]
-		if !known {
-			before = costBurst
-		}
-		m.left[who] = left
-		return before - left
+		return permits
 	})
+	if resp.status != status {
+		m.t.Fatalf("%s %.300s returned %d %s; want %d", operation, body, resp.status, resp.raw, status)
+	}
 	return resp
 }
 
@@ -442,7 +473,7 @@ func (m *meter) measureBoards() {
 		}) + `}`
 	}
 	for part := range slices.Chunk(m.players, 20) { // so many of the largest fit into a body
-		m.setup.expect(200, "POST", "/api/v1/leaderboards/top/scores/batch", server, batch(part, ","+details))
+		m.prepare("POST", "/api/v1/leaderboards/top/scores/batch", server, batch(part, ","+details))
 	}
 	m.http(200, "POST "+board+"/scores/batch", server, "", batch(m.players[100:200], ""))
 	m.http(200, "POST "+board+"/scores", ann.token, "", `{"score":7,`+details+`}`)
@@ -475,7 +506,7 @@ func (m *meter) measureBoards() {
 		`{"board":"league","name":"L","schedule":{"everySeconds":86400},"league":{"tiers":["a","b"],"size":100,`+
 			`"promote":1,"relegate":1}}`)
 	for part := range slices.Chunk(m.players[:100], 50) {
-		m.setup.expect(200, "POST", "/api/v1/leaderboards/league/scores/batch", server, `{"scores":`+jsonList(part,
+		m.prepare("POST", "/api/v1/leaderboards/league/scores/batch", server, `{"scores":`+jsonList(part,
 			func(i int, p player) string { return fmt.Sprintf(`{"userId":%d,"score":%d}`, p.id, i) })+`}`)
 	}
 	m.setID("board", "league")
@@ -756,9 +787,9 @@ func (c requestCost) figures() [4]int64 {
 // ceilings are what figures may not exceed; permits have none.
 var ceilings = [4]int64{1 << 30, maxCommandsPerPermit, maxBytesOutPerPermit, maxPeerBytesPerPermit}
 
-// slack is what a figure may be off: what a node does by itself meanwhile is measured as well, and
-// on a slow machine what it reads again of games, leaderboards and tournaments after a second.
-var slack = [4]int64{1, 30, 12_000, 1_000}
+// slack is what a figure may be off: what the nodes do by themselves meanwhile is measured as well,
+// and on a slow machine what both read again of games, leaderboards and tournaments after a second.
+var slack = [4]int64{1, 30, 25_000, 1_000}
 
 // row returns the row of the table. Figures beside the permits are rounded up.
 func (c requestCost) row(name string) string {
