@@ -26,7 +26,8 @@ type storedValue struct {
 }
 
 // storeContent returns what is in the store, without the keys that have one of some texts in their
-// names. Hashes and sets are sorted: while Redis enlarges one, every read moves some of its members.
+// names. Hashes and sets are sorted: while Redis enlarges one, every read moves some of its
+// members.
 func (f *fixture) storeContent(without ...string) storeContent {
 	f.t.Helper()
 	names, err := f.db.Client.Keys(f.t.Context(), "*").Result()
