@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
@@ -361,6 +362,100 @@ func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 			if m = f.decided(id, m.ID); m.WinnerID == nil || *m.WinnerID != other || *m.Reason != Disqualified {
 				t.Errorf("%+v; want the victory of player %d", m, other)
 			}
+		}
+		f.check()
+	})
+}
+
+// passEnd makes endsAt of a tournament be over.
+func (f *fixture) passEnd(id int64) {
+	f.t.Helper()
+	ctx, tour, ends := f.t.Context(), keys.Tour(f.gameID, id), *f.get(id).EndsAt
+	past := time.Now().Add(-time.Second)
+	const wireTime = "2006-01-02T15:04:05.000Z07:00"
+	for field, texts := range map[string][2]string{
+		"settings":   {fmt.Sprint(ends.UnixMilli()), fmt.Sprint(past.UnixMilli())},
+		"definition": {`"endsAt":"` + ends.Format(wireTime), `"endsAt":"` + past.UTC().Format(wireTime)},
+	} {
+		value, err := f.db.Client.HGet(ctx, tour, field).Result()
+		if err != nil || strings.Count(value, texts[0]) != 1 {
+			f.t.Fatalf("endsAt is not found in %s, %v", value, err)
+		}
+		if err := f.db.Client.HSet(ctx, tour, field, strings.Replace(value, texts[0], texts[1], 1)).Err(); err != nil {
+			f.t.Fatalf("%v", err)
+		}
+	}
+}
+
+// The one who has lost the final contradicts, and endsAt passes before staff decides. Nobody gets
+// the fee back by that: the rule for disputes decides.
+func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
+	for name, decide := range map[string]func(f *fixture, id int64, final Match) (paid wallet.Units){
+		"staff decides": func(f *fixture, id int64, final Match) wallet.Units {
+			_, _, err := f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{})
+			if err != nil {
+				f.t.Fatalf("%v", err)
+			}
+			return 950
+		},
+		"nobody decides": func(f *fixture, id int64, final Match) wallet.Units {
+			f.passDispute(id, final)
+			return 475 // both reached the final and lost it, so they share what its players get
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBothStores(t, func(t *testing.T, f *fixture) {
+				f.rooms.SetConsumer(rooms.FeedsMatch, f.RoomEnded)
+				id := f.start(f.consensus(func(in *CreateInput) {
+					in.Disputes, in.EndsAt = DisputesVoid, new(time.Now().Add(300*time.Hour))
+				}), 1, 2, 3, 4)
+				f.winByAll(id, 1)
+				f.winByAll(id, 2)
+				f.lead()
+				final := f.playing(id, f.match(id, 1))
+				f.say(final, 2, 2)
+				f.say(final, 1, 1)
+				f.passEnd(id)
+				f.lead()
+				if v := f.get(id); v.Status != Running {
+					t.Fatalf("it is %s", v.Status)
+				}
+				paid := decide(f, id, final)
+				f.leadUntil(t, id, Finished)
+				f.wantBalance(2, 750+paid, 0)
+				f.check()
+			})
+		})
+	}
+}
+
+// winByAll lets both players of a match report that one of them has won.
+func (f *fixture) winByAll(id, winnerID int64) {
+	f.t.Helper()
+	m := f.playing(id, f.match(id, winnerID))
+	for _, p := range m.Players {
+		f.say(m, p.UserID, winnerID)
+	}
+	f.sweepRooms()
+}
+
+// A round that nobody has reported of is not waited for, and no other round begins after endsAt.
+func TestNoRoundBeginsAfterTheEnd(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		f.rooms.SetConsumer(rooms.FeedsMatch, f.RoomEnded)
+		id := f.start(f.consensus(func(in *CreateInput) { in.EndsAt = new(time.Now().Add(300 * time.Hour)) }), 1, 2, 3, 4)
+		f.winByAll(id, 1)
+		m := f.playing(id, f.match(id, 2))
+		for _, p := range m.Players {
+			f.say(m, p.UserID, 2)
+		}
+		f.passEnd(id)
+		f.sweepRooms()
+		if v := f.leadUntil(t, id, Cancelled); *v.CancelReason != Expired || v.Round != 1 {
+			t.Errorf("%+v", v)
+		}
+		for userID := range int64(4) {
+			f.wantBalance(userID+1, 1000, 0)
 		}
 		f.check()
 	})

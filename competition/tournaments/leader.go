@@ -132,9 +132,9 @@ func (s *Service) step(ctx context.Context, by lead, t *tour, now time.Time) (go
 		case d.Format == FormatScore:
 			return s.driveScore(ctx, by, t, now)
 		case d.EndsAt != nil && !now.Before(*d.EndsAt):
-			return true, s.store.cancel(ctx, by, t.gameID, t.id, Expired)
+			return s.expire(ctx, by, t, now)
 		case t.open == 0:
-			return true, s.beginRound(ctx, by, t)
+			return true, s.beginRound(ctx, by, t, true)
 		}
 		return s.driveMatches(ctx, by, t, now)
 	case Settling:

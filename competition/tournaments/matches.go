@@ -231,8 +231,8 @@ func (t *tour) rounds() int { return roundsFor(&t.definition, t.entrants) }
 
 // beginRound pairs the next round, or settles the tournament when the last one is over. A round
 // that nobody can play is not begun: in a bracket the rounds are few, and who lost is still
-// counted.
-func (s *Service) beginRound(ctx context.Context, by lead, t *tour) error {
+// counted. A tournament that needs another round, and has no time for one, is cancelled.
+func (s *Service) beginRound(ctx context.Context, by lead, t *tour, hasTime bool) error {
 	f, err := s.readField(ctx, t)
 	if err != nil {
 		return err
@@ -245,6 +245,9 @@ func (s *Service) beginRound(ctx context.Context, by lead, t *tour) error {
 			places = placesOf(rankPlayers(d.Format, f.contestants, f.decided))
 		}
 		return s.settleTour(ctx, by, t, places)
+	}
+	if !hasTime {
+		return s.store.cancel(ctx, by, t.gameID, t.id, Expired)
 	}
 	pairs := pairRound(d.Format, t.round+1, f.contestants, f.decided)
 	seedOf := make(map[int64]int, len(f.seeds))
@@ -286,18 +289,66 @@ func placesOf(results []*result) []payout {
 	return places
 }
 
+// expire ends a tournament at endsAt. A round in which a result was reported is played to its end
+// first, and if it was the last one, the tournament is settled: else who has lost the final takes
+// the fee back with a contradiction that staff has no time to decide. It reports whether there may
+// be more to do now.
+func (s *Service) expire(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+	if t.round > 0 && t.open == 0 {
+		return true, s.beginRound(ctx, by, t, false)
+	}
+	isReported, err := s.hasReport(ctx, t)
+	switch {
+	case err != nil:
+		return false, err
+	case isReported:
+		return s.driveMatches(ctx, by, t, now)
+	}
+	return true, s.store.cancel(ctx, by, t.gameID, t.id, Expired)
+}
+
+// hasReport reports whether a player or a server said how an undecided match of the round ended.
+func (s *Service) hasReport(ctx context.Context, t *tour) (bool, error) {
+	if t.round == 0 {
+		return false, nil
+	}
+	_, matches, err := s.readUndecided(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	for i := range matches {
+		if matches[i].Status != MatchPlaying {
+			continue
+		}
+		room, err := s.Rooms.ReadMatch(ctx, t.gameID, *matches[i].RoomID)
+		switch {
+		case errors.Is(err, apierror.RoomNotFound):
+		case err != nil:
+			return false, err
+		case !room.ReportUntil.IsZero() || room.Status == rooms.Disputed || room.Status == rooms.Finished:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// readUndecided returns the round, and its matches that are not decided.
+func (s *Service) readUndecided(ctx context.Context, t *tour) (roundInfo, []Match, error) {
+	info, err := s.store.readRound(ctx, t, t.round)
+	if err != nil {
+		return info, nil, err
+	}
+	matches, err := s.store.readMatches(ctx, t, t.round, 1, info.matches)
+	return info, slices.DeleteFunc(matches, func(m Match) bool { return m.isDecided() }), err
+}
+
 // driveMatches does what is to be done in the undecided matches of the round. It reports whether
 // there may be more to do now.
 func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
-	info, err := s.store.readRound(ctx, t, t.round)
+	info, matches, err := s.readUndecided(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	matches, err := s.store.readMatches(ctx, t, t.round, 1, info.matches)
-	if err != nil {
-		return false, err
-	}
-	matches = slices.DeleteFunc(matches, func(m Match) bool { return m.isDecided() })
 	states, err := s.store.readStates(ctx, t, matches)
 	if err != nil {
 		return false, err

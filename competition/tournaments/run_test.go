@@ -646,7 +646,7 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 		if _, err := f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.beginRound(t.Context(), leadOf(f.fence), read); !errors.Is(err, errStale) {
+		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, errStale) {
 			t.Errorf("%v; want stale", err)
 		}
 		f.lead()

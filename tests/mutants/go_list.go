@@ -10,6 +10,7 @@ var (
 	goneSeason = killer{"./competition/leaderboards", "TestASeasonThatOwesPrizesIsKept"}
 	owed       = killer{"./internal/money/prizes", "TestPrizesThatAreOwed"}
 	unlisted   = killer{"./competition/tournaments", "TestPlayersAreNotShown"}
+	atTheEnd   = killer{"./competition/tournaments", "TestAContradictionBeforeTheEnd|TestNoRoundBegins"}
 	shares     = killer{"./internal/players/ratelimit", "TestOnlySignInsAndSignUps"}
 	outages    = killer{"./internal/players/auth", "TestAWatchedExternalSessionOutlives"}
 	hanging    = killer{"./internal/players/ratelimit", "TestAReportThatHangs|TestABucketThatIsDue"}
@@ -186,6 +187,14 @@ var goMutants = []mutant{
 	},
 
 	// Tournaments.
+	{
+		"the end cuts a dispute short", "competition/tournaments/matches.go",
+		"case isReported:", "case isReported && false:", atTheEnd,
+	},
+	{
+		"a round begins after the end", "competition/tournaments/matches.go",
+		"if !hasTime {", "if !hasTime && false {", atTheEnd,
+	},
 	{
 		"unlisted tournaments are listed", "competition/tournaments/service.go",
 		"caller.Role == principal.Player && t.definition.Visibility != Public", "false", unlisted,

@@ -28,11 +28,17 @@ const guides = [
   { name: "security", title: "Security", audience: "operator" },
   { name: "money", title: "What is promised about money", audience: "operator" },
   { name: "proof", title: "What is proven about money", audience: "operator" },
+  { name: "consensus", title: "Results that players report", audience: "operator" },
+  { name: "presence", title: "Presence", audience: "operator" },
   { name: "cost", title: "What a call costs", audience: "operator" },
+  { name: "performance", title: "Performance", audience: "operator" },
+  { name: "changes", title: "Changes", audience: "operator" },
   { name: "architecture", title: "Architecture", audience: "contributor" },
   { name: "howto", title: "How to change things", audience: "contributor" },
   { name: "glossary", title: "Glossary", audience: "contributor" },
   { name: "events", title: "Events in short", audience: "contributor" },
+  { name: "traps", title: "Traps", audience: "contributor" },
+  { name: "dangerous-places", title: "The dangerous places", audience: "contributor" },
 ];
 
 /** Returns the address of a link in a document of the repository, or null if it leads to no page. */
