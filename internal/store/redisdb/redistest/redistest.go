@@ -9,6 +9,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -135,30 +137,40 @@ func startOn(program []string, listen func(port string) []string, args ...string
 		return nil, err
 	}
 	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock"), program: program}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+	return s, s.startOnFreePort(func(port string) []string {
+		return slices.Concat(listen(port), []string{
+			"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir,
+			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--loglevel", "warning",
+		}, args)
+	})
+}
+
+// startOnFreePort starts the process with the arguments for a free port, and for another one where
+// somebody else has taken that meanwhile.
+func (s *Server) startOnFreePort(args func(port string) []string) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.Addr, s.args = "127.0.0.1:"+strconv.Itoa(port), args(strconv.Itoa(port))
+		err = s.Restart()
+		if err == nil || try == tries || !strings.Contains(err.Error(), "Address already in use") {
+			return err
+		}
+		s.log.Reset()
 	}
-	s.Addr = "127.0.0.1:" + strconv.Itoa(port)
-	s.args = slices.Concat(listen(strconv.Itoa(port)), []string{
-		"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir,
-		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--loglevel", "warning",
-	}, args)
-	return s, s.Restart()
 }
 
 // StartWithFile starts a server with the settings in a file and waits until it replies. Its folder
 // is that of the file. Arguments come after the file; only where it listens is added.
 func StartWithFile(file string, args ...string) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	dir := filepath.Dir(file)
-	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
-	s.args = slices.Concat([]string{file, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket},
-		args)
-	return s, s.Restart()
+	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock")}
+	return s, s.startOnFreePort(func(port string) []string {
+		return slices.Concat([]string{file, "--port", port, "--bind", "127.0.0.1", "--unixsocket", s.Socket}, args)
+	})
 }
 
 // StartSentinel starts a sentinel with the settings in a file, which it rewrites.
@@ -172,16 +184,13 @@ func StartTLSSentinel(file string, certs Certificates) (*Server, error) {
 }
 
 func startSentinelOn(file string, listen func(port string) []string) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	dir := filepath.Dir(file)
-	s := &Server{Dir: dir, Socket: filepath.Join(dir, "sentinel.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
-	s.args = slices.Concat([]string{file, "--sentinel"}, listen(strconv.Itoa(port)), []string{
-		"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir, "--loglevel", "warning",
+	s := &Server{Dir: dir, Socket: filepath.Join(dir, "sentinel.sock")}
+	return s, s.startOnFreePort(func(port string) []string {
+		return slices.Concat([]string{file, "--sentinel"}, listen(port), []string{
+			"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir, "--loglevel", "warning",
+		})
 	})
-	return s, s.Restart()
 }
 
 // Dial returns a client of a server. It is closed when the test ends.
@@ -239,10 +248,12 @@ func (s *Server) Restart() error {
 	runningMu.Unlock()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
-	return Poll(startLimit, func() error {
+	var ended error
+	err := Poll(startLimit, func() error {
 		select {
 		case <-s.done:
-			return fmt.Errorf("redis-server ended: %s", s.log.String())
+			ended = fmt.Errorf("redis-server ended: %s", s.log.String())
+			return nil
 		default:
 			err := client.Ping(context.Background()).Err()
 			if redis.HasErrorPrefix(err, "NOAUTH") {
@@ -251,6 +262,7 @@ func (s *Server) Restart() error {
 			return err
 		}
 	})
+	return cmp.Or(ended, err)
 }
 
 // Kill ends the process at once, as a power cut would, and waits for its end.
