@@ -108,7 +108,7 @@ test("every page is accessible in both themes, quiet, light, and fits a narrow s
   const left = [...everyPage];
   const take = () => left.shift();
   expect((await Promise.all([findFaults(take), findFaults(take)])).flat()).toEqual([]);
-}, 600_000);
+}, 900_000); // each page is looked at four times, and the tests of Go keep both cores busy meanwhile
 
 test("the theme that was chosen stays", async () => {
   const context = await browser.newContext({ colorScheme: "light" });
