@@ -224,7 +224,7 @@ func seqOf(position any) int64 {
 var remainingPermits = regexp.MustCompile(`^"([a-z-]+)";r=([0-9]+)`)
 
 // tries is how often a request is sent that the store has not done in time: on a busy machine with
-// the race detector the largest batches take as long as a request may.
+// the race detector the largest batches take longer than a request lasts.
 const tries = 5
 
 // prepare sends a request that must succeed, and is not measured.

@@ -1,6 +1,8 @@
 package tournaments
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -387,45 +389,99 @@ func (f *fixture) passEnd(id int64) {
 	}
 }
 
-// The one who has lost the final contradicts, and endsAt passes before staff decides. Nobody gets
-// the fee back by that: the rule for disputes decides.
+// The loser of the final contradicts, and endsAt passes before anybody decides. The fee does not
+// come back by that: the rule for disputes decides, whatever the leader sees first.
 func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
-	for name, decide := range map[string]func(f *fixture, id int64, final Match) (paid wallet.Units){
-		"staff decides": func(f *fixture, id int64, final Match) wallet.Units {
-			_, _, err := f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{})
-			if err != nil {
-				f.t.Fatalf("%v", err)
-			}
-			return 950
+	const all, half = 950, 475 // of the pot of four fees, without the rake
+	for name, c := range map[string]struct {
+		rule    Disputes
+		isReady bool // the leader has not yet noticed that the final is being played
+		paid    wallet.Units
+		decide  func(f *fixture, id int64, final Match, results *resultConsumer)
+	}{
+		"staff decides":                        {DisputesVoid, false, all, resolveFinal},
+		"staff decides a final that was short": {DisputesVoid, true, all, resolveFinal},
+		"nobody decides": {DisputesVoid, false, half, func(f *fixture, id int64, final Match, _ *resultConsumer) {
+			f.passDispute(id, final) // both reached the final and lost it: they share what its players get
+		}},
+		"the room ends before the match": {
+			DisputesVoid, false, half,
+			func(f *fixture, id int64, final Match, results *resultConsumer) {
+				results.isPaused = true
+				f.setRoom(final, "disputed", func(string) string { return "1" })
+				if _, err := f.rooms.Sweep(f.t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
+					f.t.Fatalf("%v", err) // the room has ended, and the match must not know it
+				}
+				f.lead()
+				f.wantRunning(id)
+				results.isPaused = false
+				f.pass(id, final)
+			},
 		},
-		"nobody decides": func(f *fixture, id int64, final Match) wallet.Units {
+		"it is played again": {DisputesReplay, false, all, func(f *fixture, id int64, final Match, _ *resultConsumer) {
 			f.passDispute(id, final)
-			return 475 // both reached the final and lost it, so they share what its players get
-		},
+			f.lead()
+			if m := f.match(id, 2); m.Attempt != 2 || m.Status != MatchReady {
+				f.t.Fatalf("%+v", m)
+			}
+			f.winByAll(id, 2)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBothStores(t, func(t *testing.T, f *fixture) {
-				f.rooms.SetConsumer(rooms.FeedsMatch, f.RoomEnded)
+				results := &resultConsumer{f: f}
+				f.rooms.SetConsumer(rooms.FeedsMatch, results.roomEnded)
 				id := f.start(f.consensus(func(in *CreateInput) {
-					in.Disputes, in.EndsAt = DisputesVoid, new(time.Now().Add(300*time.Hour))
+					in.Disputes, in.EndsAt = c.rule, new(time.Now().Add(300*time.Hour))
 				}), 1, 2, 3, 4)
 				f.winByAll(id, 1)
 				f.winByAll(id, 2)
 				f.lead()
-				final := f.playing(id, f.match(id, 1))
+				final := f.match(id, 1)
+				if c.isReady {
+					f.sit(final, 1, 2)
+				} else {
+					final = f.playing(id, final)
+				}
 				f.say(final, 2, 2)
 				f.say(final, 1, 1)
 				f.passEnd(id)
 				f.lead()
-				if v := f.get(id); v.Status != Running {
-					t.Fatalf("it is %s", v.Status)
-				}
-				paid := decide(f, id, final)
+				f.wantRunning(id)
+				c.decide(f, id, final, results)
 				f.leadUntil(t, id, Finished)
-				f.wantBalance(2, 750+paid, 0)
+				f.wantBalance(2, 750+c.paid, 0)
+				f.wantBalance(1, 750+all-c.paid, 0)
 				f.check()
 			})
 		})
+	}
+}
+
+func resolveFinal(f *fixture, id int64, final Match, _ *resultConsumer) {
+	f.t.Helper()
+	if _, _, err := f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{}); err != nil {
+		f.t.Fatalf("%v", err)
+	}
+}
+
+// resultConsumer gets the ends of rooms, and fails while it is paused.
+type resultConsumer struct {
+	f        *fixture
+	isPaused bool
+}
+
+func (c *resultConsumer) roomEnded(ctx context.Context, ended rooms.Ended) error {
+	if c.isPaused {
+		return apierror.StoreUnavailable
+	}
+	return c.f.RoomEnded(ctx, ended)
+}
+
+func (f *fixture) wantRunning(id int64) {
+	f.t.Helper()
+	if v := f.get(id); v.Status != Running {
+		f.t.Fatalf("it is %s", v.Status)
 	}
 }
 

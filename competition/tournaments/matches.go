@@ -289,10 +289,10 @@ func placesOf(results []*result) []payout {
 	return places
 }
 
-// expire ends a tournament at endsAt. A round in which a result was reported is played to its end
-// first, and if it was the last one, the tournament is settled: else who has lost the final takes
-// the fee back with a contradiction that staff has no time to decide. It reports whether there may
-// be more to do now.
+// expire ends a tournament at endsAt. While a report waits for its decision the round goes on, and
+// a tournament whose last round is over is settled: else the loser of a final would get the fee
+// back by a contradiction that staff has no time to decide. It reports whether there may be more to
+// do now.
 func (s *Service) expire(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
 	if t.round > 0 && t.open == 0 {
 		return true, s.beginRound(ctx, by, t, false)
@@ -307,7 +307,8 @@ func (s *Service) expire(ctx context.Context, by lead, t *tour, now time.Time) (
 	return true, s.store.cancel(ctx, by, t.gameID, t.id, Expired)
 }
 
-// hasReport reports whether a player or a server said how an undecided match of the round ended.
+// hasReport reports whether a report waits for its decision: of an undecided match of the round, or
+// of the attempt before it.
 func (s *Service) hasReport(ctx context.Context, t *tour) (bool, error) {
 	if t.round == 0 {
 		return false, nil
@@ -317,15 +318,20 @@ func (s *Service) hasReport(ctx context.Context, t *tour) (bool, error) {
 		return false, err
 	}
 	for i := range matches {
-		if matches[i].Status != MatchPlaying {
+		m := &matches[i]
+		if m.Attempt > 1 {
+			return true, nil // it is played again because of what was said of it before
+		}
+		if m.RoomID == nil {
 			continue
 		}
-		room, err := s.Rooms.ReadMatch(ctx, t.gameID, *matches[i].RoomID)
+		room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
 		switch {
-		case errors.Is(err, apierror.RoomNotFound):
+		case errors.Is(err, apierror.RoomNotFound): // it has ended, and the match does not know it yet
+			return true, nil
 		case err != nil:
 			return false, err
-		case !room.ReportUntil.IsZero() || room.Status == rooms.Disputed || room.Status == rooms.Finished:
+		case !room.ReportUntil.IsZero() || room.Status == rooms.Disputed || room.Status.Ended():
 			return true, nil
 		}
 	}

@@ -710,7 +710,7 @@ interface components {
             /**
              * Format: date-time
              * @description Required of score, whose last play begins before it; a tournament with matches that is not
-             * decided then is cancelled, after a round of which results are reported has ended
+             * decided then is cancelled, unless a report waits for its decision
              */
             endsAt?: string | null;
             /** @description Of score: its leaderboard */

@@ -192,6 +192,14 @@ var goMutants = []mutant{
 		"case isReported:", "case isReported && false:", atTheEnd,
 	},
 	{
+		"the end cuts a replay short", "competition/tournaments/matches.go",
+		"if m.Attempt > 1 {", "if m.Attempt > 1 && false {", atTheEnd,
+	},
+	{
+		"the end forgets a room that has ended", "competition/tournaments/matches.go",
+		"room.Status == rooms.Disputed || room.Status.Ended():", "room.Status == rooms.Disputed:", atTheEnd,
+	},
+	{
 		"a round begins after the end", "competition/tournaments/matches.go",
 		"if !hasTime {", "if !hasTime && false {", atTheEnd,
 	},
