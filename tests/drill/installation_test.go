@@ -186,9 +186,7 @@ func (d drill) run(t *testing.T) result {
 	r.open = open
 	in.load.mu.Lock()
 	defer in.load.mu.Unlock()
-	if len(in.load.lines) > 0 {
-		t.Logf("since the change:\n%s", strings.Join(in.load.lines, "\n"))
-	}
+	r.failures = in.load.lines
 	return r
 }
 

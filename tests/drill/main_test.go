@@ -77,6 +77,9 @@ func TestDrills(t *testing.T) {
 			}) {
 				return
 			}
+			if len(r.failures) > 0 {
+				t.Logf("since the change:\n%s", strings.Join(r.failures, "\n"))
+			}
 			for title, want := range r.wrong(d) {
 				t.Errorf("%s: should be %s", title, want)
 			}

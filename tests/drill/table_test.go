@@ -12,7 +12,9 @@ import (
 // result is what clients and operators noticed of one drill: a row of the table.
 type result struct {
 	requests, failed int
-	slowest          time.Duration // of the first attempts
+	failures         []string // one line for each kind, since the change
+
+	slowest time.Duration // of the first attempts
 
 	open, moved, cut int // sockets
 	lost, doubled    int // events
