@@ -2,8 +2,6 @@
 -- KEYS      1 asset
 -- RETURNS   ok asset_not_found
 -- INVARIANT an asset that was promised is never removed
-local asset_key = KEYS[1]
-
 if redis.call('EXISTS', asset_key) == 0 then return 'asset_not_found' end
 redis.call('HSET', asset_key, 'prize', '1')
 return 'ok'

@@ -1,18 +1,15 @@
 -- board_define: stores fields of a leaderboard, which raises its version, or changes nothing. A
 -- field with an empty value is removed.
 -- KEYS      1 board
--- ARGV      1 nonce  2 version read ('' for a new one)  then pairs of a field and its value
+-- ARGV      1 nonce  2 version_read: '' for a new one  then pairs of a field and its value
 -- RETURNS   ok stale board_exists
 -- INVARIANT the version rises by one with every change
-local board_key = KEYS[1]
-local nonce, version_read = ARGV[1], ARGV[2]
-
 local stored = redis.call('HMGET', board_key, 'ver', 'nonce')
 if stored[2] == nonce then return 'ok' end
 if version_read == '' and stored[1] then return 'board_exists' end
 if version_read ~= '' and stored[1] ~= version_read then return 'stale' end
 
-for i = 3, #ARGV, 2 do
+for i = NEXT_ARG, #ARGV, 2 do
   if ARGV[i + 1] == '' then
     redis.call('HDEL', board_key, ARGV[i])
   else

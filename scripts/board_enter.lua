@@ -1,17 +1,15 @@
 -- board_enter: gives a player a place in one of the open cohorts of a league's tier in a season, or
 -- changes nothing when the player has one.
 -- KEYS      1 season  2 details
--- ARGV      1 user  2 tier  3 size of a cohort  4 shards of the leaderboard  5 number of the shard
---           6 draw: a random whole number below 2^32
+-- ARGV      1 user  2 tier  3 size: of a cohort  4 shards: shards of the leaderboard  5 shard:
+--           number of the shard  6 draw: a random whole number below 2^32
 -- RETURNS   ok
 -- INVARIANT a cohort gives at most its size of places; a player has one cohort in a season; each
 --           free place of the open cohorts is drawn as likely as any other
 -- After ok follows the cohort, "<tier>:<number>". Its number is that of no cohort on another shard.
 -- Two cohorts are open at first, and one more for each four that are filled, up to eight: players
 -- who enter together are not together, and few cohorts are left with free places.
-local season_key, details_key = KEYS[1], KEYS[2]
-local user, tier, size, shards, shard = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local draw = tonumber(ARGV[6])
+size, draw = tonumber(size), tonumber(draw)
 
 local own = redis.call('HGET', details_key, user .. ':c')
 if own then return {'ok', own} end

@@ -58,10 +58,10 @@ func (c call) boardKeys() (more []string) {
 // score returns a run of board_submit on a board with the operator best.
 func (f *fixture) score(units int, given values) call {
 	return f.newCall(scripts.BoardSubmit, values{
-		"from": 1, "to": "", "order": "desc", "operator": "best", "score_in_units": units, "order_of_the_subscore": "",
-		"its_operator": "", "subscore_in_units": "", "segments": "", "details_as_JSON": "", "most_entries": "",
-		"longest_step_in_units": "", "shortest_interval_in_ms": "", "most_submissions": "", "play": "",
-		"shortest_play_in_ms": 0, "longest_play_in_ms": 60_000, "number_of_the_season": 1,
+		"from": 1, "to": "", "order": "desc", "operator": "best", "units": units, "sub_order": "",
+		"sub_operator": "", "sub_units": "", "segments": "", "details": "", "most_entries": "",
+		"longest_step": "", "interval_ms": "", "most_submissions": "", "play": "",
+		"shortest_ms": 0, "longest_ms": 60_000, "number": 1,
 	}).with(given)
 }
 
@@ -74,7 +74,7 @@ func (f *fixture) entry(s *scripts.Script, given values) call {
 // shards.
 func (f *fixture) enter(user int) call {
 	return f.newCall(scripts.BoardEnter, values{
-		"user": user, "tier": 4, "size_of_a_cohort": 2, "shards_of_the_leaderboard": 3, "number_of_the_shard": 1, "draw": 0,
+		"user": user, "tier": 4, "size": 2, "shards": 3, "shard": 1, "draw": 0,
 	})
 }
 
@@ -185,10 +185,10 @@ var boardExamples = []example{
 	{scripts.BoardSubmit, "the first", "ok", func(f *fixture) call { return f.score(5, nil) }},
 	{scripts.BoardSubmit, "a better one", "ok", func(f *fixture) call {
 		f.score(5, nil).want(scripts.OK)
-		return f.score(6, values{"details_as_JSON": `{"metadata":{}}`})
+		return f.score(6, values{"details": `{"metadata":{}}`})
 	}},
 	{scripts.BoardSubmit, "one that is not better", "ok", func(f *fixture) call {
-		f.score(5, values{"details_as_JSON": `{"metadata":{}}`}).want(scripts.OK)
+		f.score(5, values{"details": `{"metadata":{}}`}).want(scripts.OK)
 		return f.score(4, nil)
 	}},
 	{scripts.BoardSubmit, "of a hidden player", "ok", func(f *fixture) call {
@@ -202,7 +202,7 @@ var boardExamples = []example{
 	}},
 	{scripts.BoardSubmit, "for a play", "ok", func(f *fixture) call { return f.score(5, f.playNow()) }},
 	{scripts.BoardSubmit, "after the interval", "ok", func(f *fixture) call {
-		return f.score(5, values{"shortest_interval_in_ms": 1000})
+		return f.score(5, values{"interval_ms": 1000})
 	}},
 	{scripts.BoardSubmit, "before the season", "stale", func(f *fixture) call {
 		return f.score(5, values{"from": 1 << 52})
@@ -251,7 +251,7 @@ var boardExamples = []example{
 	}},
 	{scripts.BoardSubmit, "too long a step", "score_rejected", func(f *fixture) call {
 		f.score(5, nil).want(scripts.OK)
-		return f.score(16, values{"longest_step_in_units": 10})
+		return f.score(16, values{"longest_step": 10})
 	}},
 	{scripts.BoardSubmit, "too large a sum", "score_rejected", func(f *fixture) call {
 		f.score(1<<52-1, values{"operator": "sum"}).want(scripts.OK)

@@ -7,9 +7,6 @@
 -- RETURNS   ok stale entry_not_found
 -- INVARIANT a zset has exactly one member of each player who is not hidden
 -- After stale follow the segments that are stored, which must be given with their keys.
-local season_key, rank_key, entries_key, details_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local user, hide, segments = ARGV[1], ARGV[2], ARGV[3]
-
 local record = redis.call('HGET', entries_key, user)
 if not record then return 'entry_not_found' end
 local key, submissions, flags, nonce = read_record(record)
@@ -22,11 +19,11 @@ local member = key .. pack_bytes(tonumber(user), 6)
 count_top(season_key, rank_key, member)
 if hide == '1' then
   redis.call('ZREM', rank_key, member)
-  for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
+  for i = NEXT_KEY, #KEYS do redis.call('ZREM', KEYS[i], member) end
   flags = flags .. 'h'
 else
   redis.call('ZADD', rank_key, '0', member)
-  for i = 5, #KEYS do redis.call('ZADD', KEYS[i], '0', member) end
+  for i = NEXT_KEY, #KEYS do redis.call('ZADD', KEYS[i], '0', member) end
   flags = string.gsub(flags, 'h', '')
 end
 redis.call('HINCRBY', season_key, 'hidden', hide == '1' and '1' or '-1')

@@ -2,16 +2,15 @@
 -- would be too many, or changes nothing.
 -- INCLUDES  clock
 -- KEYS      1 play  2 plays  then the listed plays
--- ARGV      1 play id  2 user  3 keep_ms: how long a play is remembered  4 most plays  then the ids
+-- ARGV      1 play_id  2 user  3 keep_ms: how long a play is remembered  4 most_plays  then the ids
 --           of the listed plays, in the order of the list
 -- RETURNS   ok stale
 -- INVARIANT plays lists each play of the player that can still take a score, oldest first; it has
 --           at most as many as a player may have
 -- After ok follows when the play began (ms). Stale means that the list is full: its ids follow, and
 -- the script must run again with their keys.
-local play_key, plays_key = KEYS[1], KEYS[2]
-local play_id, user, keep_ms, most_plays = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local first_listed, first_id = 3, 5 -- in KEYS and ARGV
+most_plays = tonumber(most_plays)
+local first_listed, first_id = NEXT_KEY, NEXT_ARG
 
 local stored = redis.call('GET', play_key)
 if stored then return {'ok', string.match(stored, '%d+$') or '0'} end

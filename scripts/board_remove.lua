@@ -6,9 +6,6 @@
 -- RETURNS   ok stale
 -- INVARIANT a zset has exactly one member of each player who is not hidden
 -- After stale follow the segments that are stored, which must be given with their keys.
-local season_key, rank_key, entries_key, details_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local user, segments = ARGV[1], ARGV[2]
-
 local record = redis.call('HGET', entries_key, user)
 if not record then return 'ok' end
 local key, _, flags = read_record(record)
@@ -21,7 +18,7 @@ if string.find(flags, 'h', 1, true) then
 else
   count_top(season_key, rank_key, member)
   redis.call('ZREM', rank_key, member)
-  for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
+  for i = NEXT_KEY, #KEYS do redis.call('ZREM', KEYS[i], member) end
 end
 redis.call('HDEL', entries_key, user)
 redis.call('HDEL', details_key, user, user .. ':s', user .. ':t', user .. ':c')

@@ -2,13 +2,10 @@
 -- have changed since the leader took them.
 -- FLAGS     allow-oom
 -- KEYS      1 due
--- ARGV      1 time that the leader gave them when it took them, in ms  then pairs of a board and
---           the next time in ms
+-- ARGV      1 taken: time that the leader gave them when it took them, in ms  then pairs of a board
+--           and the next time in ms
 -- RETURNS   ok
-local due_key = KEYS[1]
-local taken = ARGV[1]
-
-for i = 2, #ARGV, 2 do
+for i = NEXT_ARG, #ARGV, 2 do
   if redis.call('ZSCORE', due_key, ARGV[i]) == taken then redis.call('ZADD', due_key, ARGV[i + 1], ARGV[i]) end
 end
 return {'ok'}

@@ -8,9 +8,6 @@
 -- INVARIANT a sealed season takes no score
 -- Stale means that it is too early, or, with "clock" behind it, that the clocks of store and node
 -- differ.
-local season_key = KEYS[1]
-local to, node_ms = ARGV[1], ARGV[2]
-
 local season = redis.call('HMGET', season_key, 'state', 'clock')
 if season[1] then return 'ok' end
 local now_ms = read_clock()

@@ -1,15 +1,15 @@
 -- board_submit: adds a score to a player's entry in a season of a leaderboard, or changes nothing.
--- INCLUDES  clock receipt board
+-- INCLUDES  clock receipt call board
 -- KEYS      1 season  2 rank  3 entries  4 details  then the play when one is named, the zset of
---           each segment, and the receipt of a call with a key
--- ARGV      1 nonce  2 fingerprint  3 ttl_ms  4 user  5 from: ms at which the season takes scores
---           6 to: ms from which it takes none, '' for no end  7 order: asc or desc  8 operator
---           9 score in units  10 order of the subscore, '' without one  11 its operator
---           12 subscore in units  13 segments, '' when none are given  14 details as JSON, '' for
---           none  15 most entries, '' for any number  16 longest step in units, '' for any
---           17 shortest interval in ms, '' for any  18 most submissions, '' for any number
---           19 play: 1 when one is named  20 shortest play in ms  21 longest play in ms
---           22 number of the season
+--           each segment
+-- ARGV      4 user  5 from: ms at which the season takes scores  6 to: ms from which it takes none,
+--           '' for no end  7 order: asc or desc  8 operator  9 units: score in units  10 sub_order:
+--           order of the subscore, '' without one  11 sub_operator: its operator  12 sub_units:
+--           subscore in units  13 segments: '' when none are given  14 details: as JSON, '' for
+--           none  15 most_entries: '' for any number  16 longest_step: longest step in units, ''
+--           for any  17 interval_ms: shortest interval in ms, '' for any  18 most_submissions: ''
+--           for any number  19 play: 1 when one is named  20 shortest_ms: shortest play in ms
+--           21 longest_ms: longest play in ms  22 number: of the season
 -- RETURNS   ok replay stale idempotency_key_reused score_rejected submissions_exhausted
 --           segment_fixed board_full play_not_found play_used play_expired
 -- INVARIANT a sealed season takes no score; a zset has exactly one member of each player who is not
@@ -18,23 +18,10 @@
 -- and the season; a resend without a key replies as to a new entry. After stale follow the store's
 -- time and the segments that are stored, which must be given with their keys. After score_rejected
 -- follows the rule.
-local season_key, rank_key, entries_key, details_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, fingerprint, ttl_ms, user, from, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local order, operator, units = ARGV[7], ARGV[8], tonumber(ARGV[9])
-local sub_order, sub_operator, sub_units = ARGV[10], ARGV[11], tonumber(ARGV[12])
-local segments, details, most_entries, longest_step = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-local interval_ms, most_submissions = ARGV[17], ARGV[18]
-local play, shortest_ms, longest_ms, number = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-local first_segment, last_segment = 5, #KEYS - (receipt_key and 1 or 0)
+units, sub_units = tonumber(units), tonumber(sub_units)
+local first_segment, last_segment = NEXT_KEY, #KEYS - (receipt_key and 1 or 0)
 local play_key = play == '1' and KEYS[first_segment]
-if play_key then first_segment = 6 end
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+if play_key then first_segment = NEXT_KEY + 1 end
 
 local season = redis.call('HMGET', season_key, 'state', 'clock')
 local now_ms, now = read_clock()

@@ -174,7 +174,7 @@ func (g *game) open() {
 func (g *game) leave(r *gameRoom, user int) {
 	placements, rake := g.result(r, r.seated)
 	ok := g.run(r.call(scripts.RoomLeave, user, values{
-		"users": joinIDs(r.seated), "placements": placements, "rake": rake, "version": r.live("version"),
+		"users": joinIDs(r.seated), "placements": placements, "rake": rake, "computed_for": r.live("version"),
 	}))
 	switch {
 	case !ok || !slices.Contains(r.seated, user):

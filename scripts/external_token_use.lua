@@ -2,15 +2,12 @@
 -- not used before.
 -- INCLUDES  clock
 -- FLAGS     allow-oom
--- KEYS      1 first use
--- ARGV      1 for how long it is remembered, in ms
+-- KEYS      1 first_use
+-- ARGV      1 ttl_ms: for how long it is remembered, in ms
 -- RETURNS   ok
 -- INVARIANT the first use of a token does not change
-local use_key = KEYS[1]
-local ttl_ms = ARGV[1]
-
-local first = redis.call('GET', use_key)
+local first = redis.call('GET', first_use_key)
 if first then return {'ok', first} end
 local _, now = read_clock()
-redis.call('SET', use_key, now, 'PX', ttl_ms)
+redis.call('SET', first_use_key, now, 'PX', ttl_ms)
 return {'ok', now}

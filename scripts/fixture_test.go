@@ -43,127 +43,6 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	return &fixture{t: t, db: db, id: fixtureCount.Add(1) % keys.MaxShards}
 }
 
-// argAliases are the names of arguments that a header writes at greater length.
-var argAliases = map[string]string{
-	"publish command":                                  "publish",
-	"receipt ttl in ms":                                "ttl_ms",
-	"decimals of the token":                            "decimals",
-	"token that the asset costs":                       "token",
-	"asset id":                                         "asset_id",
-	"id":                                               "asset_id",
-	"expected price of one in units":                   "expected_price",
-	"price of one in units":                            "price",
-	"limit per user":                                   "limit",
-	"avatar or ''":                                     "avatar",
-	"kind that the account must have":                  "from",
-	"new kind":                                         "to",
-	"digest to add or ''":                              "added",
-	"digest to remove or ''":                           "removed",
-	"former holder that may be replaced":               "former",
-	"user who blocks":                                  "user",
-	"other user":                                       "other",
-	"digest of the first token":                        "digest",
-	"digest of the token":                              "digest",
-	"digest of the next token":                         "next_digest",
-	"longest idle time in ms":                          "idle_ms",
-	"longest life in ms":                               "life_ms",
-	"name of the family":                               "family",
-	"id of the server key that made it or ''":          "server_key",
-	"field of the identity or ''":                      "identity_field",
-	"time at which the leader looks at it":             "due",
-	"time that the leader gave them when it took them": "taken",
-	"most assets of the game":                          "most",
-	"most boards of the game":                          "most",
-	"most players of a day":                            "most",
-	"most tournaments of the game that have not ended": "most",
-	"for how long it is remembered":                    "ttl_ms",
-	"since in ms":                                      "since",
-	"with the newest state":                            "with_state",
-	"line of the slot in the list":                     "line",
-	"µs for one permit":                                "interval",
-	"permits wanted":                                   "wanted",
-	"permits used already":                             "used",
-	"value of the lock":                                "value",
-	"lease in ms":                                      "lease_ms",
-	"is it held":                                       "is_held",
-	"most seats of a player":                           "max_seats",
-	"most rooms made by a player that have not ended":  "max_rooms",
-	"ids of the player's rooms that have ended":        "ended",
-	"step between ids":                                 "id_step",
-	"offset of the shard's ids":                        "id_offset",
-	"ids of the users whose keys are given":            "users",
-	"ids of the users with a reserved seat":            "users",
-	"ids of the others":                                "users",
-	"may the join start the room":                      "may_start",
-	"is the user a friend of the creator":              "friend",
-	"version for which these were computed":            "version",
-	"id of the new room":                               "new_room_id",
-	"document of the new room":                         "document",
-	"fencing token of the sweep's leader":              "holder",
-	"number of the last entry that was folded before":  "before",
-	"the ledger's base":                                "base",
-	"number of the last entry that is in the sums":     "after",
-	"for how long the mark stays in ms":                "mark_ms",
-	"time by which they had begun":                     "began_by",
-	"close code of their sockets":                      "code",
-	"time before which ends are dropped":               "oldest",
-	"time at which the end itself ends":                "until",
-	"most bytes of all versions":                       "most_bytes",
-	"values of the event":                              "event_data",
-	"members of the event as JSON":                     "event_data",
-	"fence of the leader":                              "holder",
-	"the ledger's base before":                         "base",
-	"how many lines were removed before":               "base",
-	"how many entries":                                 "count",
-	"how many lines":                                   "count",
-	"last one of them":                                 "last_text",
-	"sum of the segment before":                        "previous_sum",
-	"sum of the segment":                               "sum",
-	"how many lines must be left":                      "least",
-	"digest of the whole plan":                         "digest",
-	"lines of the whole plan":                          "line_count",
-	"lines before these":                               "before",
-	"most entries that are not folded":                 "most_entries",
-
-	"version that the caller read":        "read_version",
-	"the changed values as a JSON object": "patch",
-	"the deleted names with commas":       "deleted",
-	"player who gets the turn":            "player",
-	"deadline of the turn that is over":   "over",
-	"stakes of the new room":              "stakes",
-	"id of the lease":                     "lease",
-	"number of the call":                  "number",
-
-	"deadline in ms":                             "deadline_ms",
-	"time in ms at which the key expires":        "expires_ms",
-	"number of items before these":               "before",
-	"type that the key must have":                "kind",
-	"number of the last entry that was migrated": "number",
-	"how many shards the node uses":              "shards",
-
-	"how long the token before the current one may be shown again": "grace_ms",
-}
-
-// keyAliases are the names of keys, likewise.
-var keyAliases = map[string]string{
-	"assets of the game":    "assets",
-	"boards of the game":    "boards",
-	"ledger of a paid room": "ledger_or_free_rooms",
-	"families of the user":  "families",
-}
-
-// shortName returns the name of a parameter without what the header says about it.
-func shortName(header string, aliases map[string]string) string {
-	for _, end := range []string{"(", ":", ","} {
-		header, _, _ = strings.Cut(header, end)
-	}
-	name := strings.TrimSpace(header)
-	if short, ok := aliases[name]; ok {
-		return short
-	}
-	return strings.ReplaceAll(name, " ", "_")
-}
-
 // call is one run of a script, with arguments by the names of its header.
 type call struct {
 	f      *fixture
@@ -184,12 +63,13 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 		"node_ms": time.Now().UnixMilli(),
 		"over":    "", "stakes": "", "least_ms": 0, "most": 1_000, "limit": "4000000000000000000",
 		"source": "board:top:1", "from": "mint", "most_entries": 100, "before": 0, "digest": "digest",
-		"board": "top", "funded_at": 1000, "until": 2000,
+		"board": "top", "funded_at": 1000, "until_ms": 2000,
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
 		args["fingerprint"], args["key"] = args["nonce"], fmt.Sprint("call:", args["nonce"])
 	}
+	args["caller_game"] = args["game"]
 	return c.with(given)
 }
 
@@ -226,7 +106,7 @@ func (c call) isPaid() bool { return c.shard.Paid() }
 
 // hasArg reports whether the script has an argument.
 func (c call) hasArg(name string) bool {
-	return slices.ContainsFunc(c.script.Args.Names, func(n string) bool { return shortName(n, argAliases) == name })
+	return slices.Contains(c.script.Args.Names, name)
 }
 
 // receipt returns the key of the call's receipt.
@@ -365,7 +245,7 @@ func (c call) keyOf(name string) string {
 	case "blocked":
 		return keys.BlockedPlayers(c.f.id)
 	case "family":
-		return keys.RefreshFamily(c.f.id, c.text("family"))
+		return keys.RefreshFamily(c.f.id, c.text("name"))
 	case "families":
 		return keys.RefreshFamilies(c.f.id)
 	case "first_use":
@@ -509,10 +389,10 @@ func (c call) players() []string {
 // build returns the KEYS and the ARGV of the call.
 func (c call) build() (keyNames []string, args []any) {
 	for _, name := range c.script.Keys.Names {
-		keyNames = append(keyNames, c.keyOf(shortName(name, keyAliases)))
+		keyNames = append(keyNames, c.keyOf(name))
 	}
 	for _, name := range c.script.Args.Names {
-		args = append(args, c.text(shortName(name, argAliases)))
+		args = append(args, c.text(name))
 	}
 	return append(keyNames, c.moreKeys()...), append(args, c.rest...)
 }
@@ -729,8 +609,8 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 	}
 	c := r.newCall(s, values{
 		"user": name, "room_id": r.id, "code": r.code, "settings": "", "document": "{}", "id_step": 16, "id_offset": 1,
-		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "ready": 1, "target": "",
-		"ban": 0, "users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000,
+		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "is_ready": 1, "target": "",
+		"ban": 0, "users": name, "placements": "", "rake": 0, "computed_for": "", "fence": 1, "events_ms": 600_000,
 		"new_room_id": "rematch-of-" + r.id, "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
 		"window_ms": 120_000, "losers": "", "effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
 	})
@@ -774,7 +654,7 @@ func (r *room) start() *room {
 // finish returns the call that ends the room with a result, computed for its version now.
 func (r *room) finish(placements string, rake any) call {
 	r.t.Helper()
-	return r.call(scripts.RoomFinish, 0, values{"placements": placements, "rake": rake, "version": r.live("version")})
+	return r.call(scripts.RoomFinish, 0, values{"placements": placements, "rake": rake, "computed_for": r.live("version")})
 }
 
 // report returns the call by which a player reports places in seating order, "1,2", found to have
@@ -816,7 +696,7 @@ func (r *room) silence(isOver bool, outcome, placements string, connected ...int
 	}
 	r.report(1, "add", "1,2", 0, "").with(values{"window_ms": windowMS}).want(scripts.OK)
 	return r.call(scripts.RoomWindowClose, 0, values{
-		"outcome": outcome, "placements": placements, "version": r.live("version"),
+		"outcome": outcome, "placements": placements, "computed_for": r.live("version"),
 	})
 }
 
@@ -829,7 +709,7 @@ func (r *room) resolve(users, placements string) call {
 		outcome = "cancel"
 	}
 	return r.call(scripts.RoomResolve, 0, values{
-		"users": users, "outcome": outcome, "placements": placements, "version": r.live("version"),
+		"users": users, "outcome": outcome, "placements": placements, "computed_for": r.live("version"),
 	})
 }
 

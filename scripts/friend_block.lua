@@ -1,12 +1,9 @@
 -- friend_block: blocks another player; friendship and requests between the two end.
 -- INCLUDES  clock
 -- KEYS      1 pair
--- ARGV      1 user who blocks
+-- ARGV      1 user: who blocks
 -- RETURNS   ok
 -- INVARIANT while one blocks the other they are not friends
-local pair_key = KEYS[1]
-local user = ARGV[1]
-
 redis.call('HDEL', pair_key, 'rel', 'since')
 local _, now = read_clock()
 redis.call('HSETNX', pair_key, 'block:' .. user, now)

@@ -4,8 +4,5 @@
 -- ARGV      1 user
 -- RETURNS   ok
 -- INVARIANT the other's block stays; a pair with nothing between them has no record
-local pair_key = KEYS[1]
-local user = ARGV[1]
-
 redis.call('HDEL', pair_key, 'rel', 'since', 'block:' .. user)
 return {'ok'}

@@ -2,12 +2,9 @@
 -- nothing.
 -- INCLUDES  clock
 -- KEYS      1 pair
--- ARGV      1 user  2 other user
+-- ARGV      1 user  2 other: other user
 -- RETURNS   ok forbidden
 -- INVARIANT a blocked user cannot find out: the request is stored, and only its sender sees it
-local pair_key = KEYS[1]
-local user, other = ARGV[1], ARGV[2]
-
 local values = redis.call('HMGET', pair_key, 'rel', 'since', 'block:' .. user)
 local relation, since, has_blocked = values[1], values[2], values[3]
 if has_blocked then return {'forbidden'} end

@@ -1,12 +1,9 @@
 -- game_create: stores a new game with its first server key, or changes nothing.
 -- INCLUDES  clock
 -- KEYS      1 game
--- ARGV      1 doc  2 key digest
+-- ARGV      1 doc  2 digest: key digest
 -- RETURNS   ok stale
 -- INVARIANT a game is created once; a resend of the same call is ok
-local game_key = KEYS[1]
-local doc, digest = ARGV[1], ARGV[2]
-
 if redis.call('EXISTS', game_key) == 1 then
   if redis.call('HEXISTS', game_key, 'key:' .. digest) == 1 then return {'ok'} end
   return {'stale'}

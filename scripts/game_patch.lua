@@ -1,12 +1,9 @@
 -- game_patch: replaces a game's definition if it is still the version that was read, or changes
 -- nothing.
 -- KEYS      1 game
--- ARGV      1 doc  2 version read  3 nonce
+-- ARGV      1 doc  2 version_read  3 nonce
 -- RETURNS   ok stale game_not_found
 -- INVARIANT the version rises by one with every change; a resend of the same call is ok
-local game_key = KEYS[1]
-local doc, version_read, nonce = ARGV[1], ARGV[2], ARGV[3]
-
 local values = redis.call('HMGET', game_key, 'ver', 'nonce')
 local version, last_nonce = values[1], values[2]
 if not version then return {'game_not_found'} end

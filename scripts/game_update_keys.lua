@@ -1,12 +1,9 @@
 -- game_update_keys: adds one server key to a game or removes one, or changes nothing.
 -- INCLUDES  clock
 -- KEYS      1 game
--- ARGV      1 digest to add or ''  2 digest to remove or ''
+-- ARGV      1 added: digest to add or ''  2 removed: digest to remove or ''
 -- RETURNS   ok game_not_found forbidden
 -- INVARIANT a game has at most 8 server keys; only a change raises the version
-local game_key = KEYS[1]
-local added, removed = ARGV[1], ARGV[2]
-
 if redis.call('EXISTS', game_key) == 0 then return {'game_not_found'} end
 local changes = 0
 if added ~= '' and redis.call('HEXISTS', game_key, 'key:' .. added) == 0 then

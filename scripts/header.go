@@ -49,10 +49,12 @@ const (
 	NoWrites = "no-writes" // only reads
 )
 
-// Params are the KEYS or the ARGV of a header.
+// Params are the KEYS or the ARGV of a header. Each has the name of the local variable that has its
+// value in the script, which the loader writes; that of a key ends in "_key" there.
 type Params struct {
 	firstNumber int
-	Names       []string // what each one is
+	Names       []string // "room_id"
+	Meanings    []string // what each one is, "" when the name says it
 	Rest        string   // what follows them in any number; "" for none
 }
 
@@ -136,23 +138,27 @@ func parseConfirm(text string) (reason string, err error) {
 	return reason, nil
 }
 
-// parseParams reads "9 target  10 ban  then pairs of a field and its text".
+// parseParams reads "9 target  10 ban: 1 or 0  then pairs of a field and its text".
 func parseParams(line string) Params {
 	var p Params
 	line, rest, _ := strings.Cut(" "+line, " then ")
 	p.Rest = strings.TrimSpace(rest)
 	for _, word := range strings.Fields(line) {
 		number, err := strconv.Atoi(word)
-		switch n := len(p.Names); {
+		switch n := len(p.Meanings); {
 		case err == nil && n == 0:
-			p.firstNumber, p.Names = number, []string{""}
+			p.firstNumber, p.Meanings = number, []string{""}
 		case err == nil && number == p.firstNumber+n:
-			p.Names = append(p.Names, "")
+			p.Meanings = append(p.Meanings, "")
 		case n == 0: // a name without a number: check reports it
-			p.firstNumber, p.Names = -1, []string{word}
+			p.firstNumber, p.Meanings = -1, []string{word}
 		default:
-			p.Names[n-1] = strings.TrimSpace(p.Names[n-1] + " " + word)
+			p.Meanings[n-1] = strings.TrimSpace(p.Meanings[n-1] + " " + word)
 		}
+	}
+	for i, text := range p.Meanings {
+		name, meaning, _ := strings.Cut(text, ":")
+		p.Names, p.Meanings[i] = append(p.Names, name), strings.TrimSpace(meaning)
 	}
 	return p
 }
@@ -162,9 +168,9 @@ func (p Params) add(more Params) Params {
 	switch {
 	case len(more.Names) == 0:
 	case len(p.Names) == 0:
-		p.firstNumber, p.Names = more.firstNumber, more.Names
+		p.firstNumber, p.Names, p.Meanings = more.firstNumber, more.Names, more.Meanings
 	case more.firstNumber == p.firstNumber+len(p.Names):
-		p.Names = slices.Concat(p.Names, more.Names)
+		p.Names, p.Meanings = slices.Concat(p.Names, more.Names), slices.Concat(p.Meanings, more.Meanings)
 	default: // check reports it
 		p.firstNumber = -1
 	}
@@ -174,20 +180,54 @@ func (p Params) add(more Params) Params {
 	return p
 }
 
-// check returns an error when the numbers are not 1, 2, 3 … or one of them has no name.
+var paramName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// check returns an error when the numbers are not 1, 2, 3 …, or a name is no name of a variable or
+// stands twice.
 func (p Params) check() error {
-	switch {
-	case len(p.Names) > 0 && p.firstNumber != 1:
+	if len(p.Names) > 0 && p.firstNumber != 1 {
 		return fmt.Errorf("the numbers must be 1, 2, 3 …")
-	case slices.Contains(p.Names, ""):
-		return fmt.Errorf("number %d has no name", slices.Index(p.Names, "")+1)
+	}
+	for i, name := range p.Names {
+		if !paramName.MatchString(name) || slices.Contains(p.Names[:i], name) {
+			return fmt.Errorf("number %d needs a name of its own of a-z, 0-9 and _, not %q", i+1, name)
+		}
 	}
 	return nil
 }
 
+// Locals returns the line of Lua that gives the parameters of a file their names, "" for a file
+// without any.
+func (h *Header) Locals() string {
+	var names, values []string
+	for i, name := range h.Keys.Names {
+		names, values = append(names, name+"_key"), append(values, fmt.Sprintf("KEYS[%d]", h.Keys.firstNumber+i))
+	}
+	for i, name := range h.Args.Names {
+		names, values = append(names, name), append(values, fmt.Sprintf("ARGV[%d]", h.Args.firstNumber+i))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ") + "\n"
+}
+
+var positionName = regexp.MustCompile(`\bNEXT_(KEY|ARG)\b`)
+
+// ExpandPositions returns a source with numbers in the place of NEXT_KEY and NEXT_ARG: those of the
+// first key and argument behind those with a name.
+func (h *Header) ExpandPositions(source string) string {
+	return positionName.ReplaceAllStringFunc(source, func(name string) string {
+		if name == "NEXT_KEY" {
+			return strconv.Itoa(len(h.Keys.Names) + 1)
+		}
+		return strconv.Itoa(len(h.Args.Names) + 1)
+	})
+}
+
 // mentions reports whether one of the parameters has a word in its name.
 func (p Params) mentions(word string) bool {
-	for _, text := range append(slices.Clone(p.Names), p.Rest) {
+	for _, text := range slices.Concat(p.Names, p.Meanings, []string{p.Rest}) {
 		if slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), word) {
 			return true
 		}
@@ -201,24 +241,16 @@ func (p Params) mentions(word string) bool {
 func (h Header) checkLedger() error {
 	mayAppend := h.Keys.mentions("ledger") && h.Writes()
 	rule := h.Ledger.When
-	switch nonces := countName(h.Args.Names, nonceName); {
+	switch {
 	case mayAppend && rule == LedgerNone:
 		return fmt.Errorf("the key of a ledger needs a line LEDGER")
 	case !mayAppend && rule != LedgerNone:
 		return fmt.Errorf("the line LEDGER needs the key of a ledger, and a script that writes")
-	case (rule == LedgerAlways || rule == LedgerIf) && nonces != 1:
-		return fmt.Errorf("a script that appends to a ledger must have one argument %s, not %d", nonceName, nonces)
+	case (rule == LedgerAlways || rule == LedgerIf) && h.nonceArg() < 0:
+		return fmt.Errorf("a script that appends to a ledger must have the argument nonce")
 	}
 	return nil
 }
 
-const nonceName = "nonce"
-
-func countName(names []string, name string) (n int) {
-	for _, other := range names {
-		if other == name {
-			n++
-		}
-	}
-	return n
-}
+// nonceArg returns the place of the nonce of the call, from 0; -1 without one.
+func (h *Header) nonceArg() int { return slices.Index(h.Args.Names, "nonce") }

@@ -8,8 +8,7 @@
 -- RETURNS   ok stale
 -- ok is followed by the installation and the epoch.
 -- INVARIANT the epoch only rises
-local meta_key = KEYS[1]
-local new_name, least_epoch, former_name, seen_epoch = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+least_epoch, seen_epoch = tonumber(least_epoch), tonumber(seen_epoch)
 
 local fields = redis.call('HMGET', meta_key, 'id', 'epoch', 'former', 'accepted', 'stopped')
 local epoch = tonumber(fields[2] or '0')

@@ -9,15 +9,14 @@
 -- CONFIRM   no: an epoch that is lost again is begun again
 -- RETURNS   ok
 -- INVARIANT the epoch only rises
-local meta_key, losses_key = KEYS[1], KEYS[2]
-local known_epoch, at_ms, node = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+known_epoch = tonumber(known_epoch)
 
 local epoch = tonumber(redis.call('HGET', meta_key, 'epoch') or '1')
 if epoch <= known_epoch then
   epoch = known_epoch + 1
   redis.call('HSET', meta_key, 'epoch', string.format('%d', epoch))
 end
-for i = 4, #ARGV, 4 do
+for i = NEXT_ARG, #ARGV, 4 do
   write_loss(losses_key, string.format('%d', epoch), ARGV[i], at_ms, node, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
 return {'ok', string.format('%d', epoch)}

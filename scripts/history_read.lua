@@ -1,15 +1,14 @@
 -- history_read: returns how far the ledger of a game is; it changes nothing.
 -- FLAGS     no-writes
--- KEYS      1 ledger  2 ledger base
+-- KEYS      1 ledger  2 ledger_base
 -- ARGV      1 number
 -- RETURNS   ok
 -- ok is followed by the number of the last entry, the heads of that entry, of the entry with the
 -- given number and of the first one, and how many entries left the ledger. A head is
 -- "<ms>|<nonce>", '' when there is no such entry.
-local ledger_key, base_key = KEYS[1], KEYS[2]
-local number = tonumber(ARGV[1])
+number = tonumber(number)
 
-local base = tonumber(redis.call('GET', base_key) or '0')
+local base = tonumber(redis.call('GET', ledger_base_key) or '0')
 local last = base + redis.call('LLEN', ledger_key)
 local function read_head(n)
   if n <= base or n > last then return '' end

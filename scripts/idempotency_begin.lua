@@ -2,14 +2,11 @@
 -- what became of the first.
 -- FLAGS     allow-oom
 -- KEYS      1 record
--- ARGV      1 fingerprint  2 owner  3 lease in ms
+-- ARGV      1 fingerprint  2 owner  3 lease_ms
 -- CONFIRM   no: a claim lasts for seconds
 -- RETURNS   ok replay request_in_progress idempotency_key_reused
 -- INVARIANT one execution at a time; one that neither finished nor was released is forgotten when
 --           its lease is over
-local record_key = KEYS[1]
-local fingerprint, owner, lease_ms = ARGV[1], ARGV[2], ARGV[3]
-
 local record = redis.call('HMGET', record_key, 'fp', 'owner', 'answer')
 local first_fingerprint, holder, response = record[1], record[2], record[3]
 if not first_fingerprint then

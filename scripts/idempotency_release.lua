@@ -5,9 +5,6 @@
 -- ARGV      1 owner
 -- CONFIRM   no: a claim lasts for seconds
 -- RETURNS   ok stale
-local record_key = KEYS[1]
-local owner = ARGV[1]
-
 local record = redis.call('HMGET', record_key, 'owner', 'answer')
 local holder, response = record[1], record[2]
 if holder and (holder ~= owner or response) then return {'stale'} end

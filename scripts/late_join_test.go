@@ -46,7 +46,7 @@ func TestWhoComesBackAfterTheFeeWasReturnedPaysAgain(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.openCheckIn(values{"no_check_in": "refund", "late_rounds": 1}, 7, 8)
 	f.tour(scripts.TourCheckIn, values{"user": 8}).want(scripts.OK)
-	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+	f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 	f.tour(scripts.TourSettle, nil).want(scripts.OK)
 	f.wantBalance(7, "1000", "0")
 	f.tour(scripts.TourJoin, nil).want(scripts.OK)
@@ -65,7 +65,7 @@ func TestWhoJoinsLateIsNotTakenForOneWhoDidNotCheckIn(t *testing.T) {
 	f = newFixture(t, redistest.Single(t))
 	f.openCheckIn(values{"no_check_in": "refund", "late_rounds": 1}, 7, 8)
 	f.tour(scripts.TourCheckIn, values{"user": 8}).want(scripts.OK)
-	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+	f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 	f.joinTour(9)
 	f.wantTour(map[string]string{"entrants": "3", "cursor": "0", "checked_in": "2"})
 }
@@ -81,9 +81,9 @@ func TestNobodyChecksInFromTheStartOn(t *testing.T) {
 func TestWhoHasLeftHasNoAttempts(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.startTour(values{"ends": farAway})
-	f.tour(scripts.TourAttempt, values{"most_attempts": 9}).want(scripts.OK)
+	f.tour(scripts.TourAttempt, values{"most": 9}).want(scripts.OK)
 	f.tour(scripts.TourLeave, nil).want(scripts.OK)
-	f.tour(scripts.TourAttempt, values{"most_attempts": 9}).want("not_entrant")
+	f.tour(scripts.TourAttempt, values{"most": 9}).want("not_entrant")
 }
 
 // Who did not check in plays nothing, also before tour_settle has come to them.
@@ -91,7 +91,7 @@ func TestWhoDidNotCheckInHasNoAttempts(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.openCheckIn(values{"ends": farAway}, 7, 8)
 	f.tour(scripts.TourCheckIn, values{"user": 8}).want(scripts.OK)
-	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
-	f.tour(scripts.TourAttempt, values{"most_attempts": 9}).want("not_entrant")
-	f.tour(scripts.TourAttempt, values{"most_attempts": 9, "user": 8}).want(scripts.OK)
+	f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
+	f.tour(scripts.TourAttempt, values{"most": 9}).want("not_entrant")
+	f.tour(scripts.TourAttempt, values{"most": 9, "user": 8}).want(scripts.OK)
 }

@@ -12,6 +12,9 @@ import (
 // between them. It is the one source of a layout: Go code packs and unpacks by these names, and
 // scripts name the values that they want, which Load turns into Lua:
 //
+//	UNPACK(text, list)          the statement that unpacks a text into local variables of the names;
+//	UNPACK(text, list: a c)     of these, and
+//	UNPACK(text, list without b)  of all but these
 //	PATTERN(list: a c)          the pattern, quoted, that captures the values a and c
 //	PACK(list)                  the expression that packs the local variables of those names
 //	REPLACE(list: a in x by y)  the expression that is the packed text x with y, which has no "%",
@@ -190,7 +193,8 @@ func (l Layout) valuePattern(i int) string {
 }
 
 var layoutCall = regexp.MustCompile(
-	`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
+	`UNPACK\((.+), (\w+)(?:(:| without)\s+([\w\s]+))?\)|` +
+		`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
 )
 
 // ExpandLayouts returns a source with Lua in the place of the calls of layouts, as it is for a
@@ -209,7 +213,7 @@ func ExpandLayouts(source string, storeLayout int) (expanded string, err error) 
 // packedSince returns the layouts of the store at which a source packs more values, in their order.
 func packedSince(source string) (numbers []int) {
 	for _, m := range layoutCall.FindAllStringSubmatch(source, -1) {
-		for _, since := range layouts[m[3]].Since {
+		for _, since := range layouts[m[packCall]].Since {
 			if since != 0 && !slices.Contains(numbers, since) {
 				numbers = append(numbers, since)
 			}
@@ -219,25 +223,54 @@ func packedSince(source string) (numbers []int) {
 	return numbers
 }
 
+// The groups of layoutCall.
+const (
+	unpackCall  = 1 + iota // the text
+	unpackList             // the layout
+	unpackHow              // ":", " without" or ""
+	unpackNames            // the values
+	patternCall
+	patternNames
+	packCall
+	replaceCall
+	replaceName
+	replaceText
+	replaceValue
+)
+
 func expandCall(m []string, storeLayout int) (string, error) {
-	layout, ok := layouts[m[1]+m[3]+m[4]]
+	name := m[unpackList] + m[patternCall] + m[packCall] + m[replaceCall]
+	layout, ok := layouts[name]
 	if !ok {
-		return "", fmt.Errorf("there is no layout %s", m[1]+m[3]+m[4])
+		return "", fmt.Errorf("there is no layout %s", name)
 	}
 	switch {
-	case m[1] != "":
-		return layout.pattern(strings.Fields(m[2]))
-	case m[3] != "":
+	case m[unpackCall] != "":
+		names := strings.Fields(m[unpackNames])
+		if m[unpackHow] != ":" {
+			without := names
+			isLeftOut := func(name string) bool { return slices.Contains(without, name) }
+			names = slices.DeleteFunc(slices.Clone(layout.Names), isLeftOut)
+			if len(names)+len(without) != len(layout.Names) {
+				return "", fmt.Errorf("the layout %s does not have each of %v", name, without)
+			}
+		}
+		pattern, err := layout.pattern(names)
+		return fmt.Sprintf("local %s = string.match(%s, %s)", strings.Join(names, ", "), m[unpackCall], pattern), err
+	case m[patternCall] != "":
+		return layout.pattern(strings.Fields(m[patternNames]))
+	case m[packCall] != "":
 		return strings.Join(layout.Names[:layout.Written(storeLayout)], " .. '|' .. "), nil
 	}
-	i := slices.Index(layout.Names, m[5])
+	i := slices.Index(layout.Names, m[replaceName])
 	if i < 0 || i >= layout.Required {
-		return "", fmt.Errorf("the layout %s has no %s that every text has", layout.Name, m[5])
+		return "", fmt.Errorf("the layout %s has no %s that every text has", layout.Name, m[replaceName])
 	}
 	value := layout.valuePattern(i)
 	// The parentheses drop the second result of gsub.
 	if i == 0 {
-		return fmt.Sprintf("(string.gsub(%s, '^%s', %s))", m[6], value, m[7]), nil
+		return fmt.Sprintf("(string.gsub(%s, '^%s', %s))", m[replaceText], value, m[replaceValue]), nil
 	}
-	return fmt.Sprintf("(string.gsub(%s, '^(%s)%s', '%%1' .. %s))", m[6], strings.Repeat("[^|]*|", i), value, m[7]), nil
+	before := strings.Repeat("[^|]*|", i)
+	return fmt.Sprintf("(string.gsub(%s, '^(%s)%s', '%%1' .. %s))", m[replaceText], before, value, m[replaceValue]), nil
 }

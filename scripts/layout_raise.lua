@@ -7,14 +7,11 @@
 -- CONFIRM   no: an operator repeats it when it is lost
 -- RETURNS   ok stale
 -- INVARIANT the layout only rises
-local meta_key, nodes_key = KEYS[1], KEYS[2]
-local from_layout, to_layout = ARGV[1], ARGV[2]
-
 local layout = redis.call('HGET', meta_key, 'layout')
 if layout == to_layout then return 'ok' end -- the reply to this very call was lost
 if layout ~= from_layout or tonumber(to_layout) < tonumber(from_layout) then return 'stale' end
-if redis.call('HLEN', nodes_key) ~= #ARGV - 2 then return 'stale' end
-for i = 3, #ARGV do
+if redis.call('HLEN', nodes_key) ~= #ARGV - NEXT_ARG + 1 then return 'stale' end
+for i = NEXT_ARG, #ARGV do
   if redis.call('HEXISTS', nodes_key, ARGV[i]) == 0 then return 'stale' end
 end
 redis.call('HSET', meta_key, 'layout', to_layout)

@@ -11,9 +11,7 @@ local function check_limits(wallet_key, nonce, token, decimals, entry, now_ms)
   local excluded, limits = fields[1], fields[2]
   if excluded and now_ms < tonumber(excluded) then return {'self_excluded', nonce, excluded} end
   if not limits then return nil end
-  local stake, stake_next, stake_from, rooms, rooms_next, rooms_from, loss, loss_next, loss_from, open, hours =
-    string.match(limits, PATTERN(wallet_limits: stake stake_next stake_from rooms rooms_next rooms_from
-      loss loss_next loss_from open hours))
+  UNPACK(limits, wallet_limits)
   local function counts(limit, next_limit, from)
     if from ~= '' and now_ms >= tonumber(from) then return next_limit end
     return limit

@@ -6,9 +6,7 @@ local function count_stake(wallet_key, token, now, units, opened)
   local field = ':limits:' .. token
   local limits = redis.call('HGET', wallet_key, field)
   if not limits then return end
-  local stake, stake_next, stake_from, rooms, rooms_next, rooms_from, loss, loss_next, loss_from, open, hours =
-    string.match(limits, PATTERN(wallet_limits: stake stake_next stake_from rooms rooms_next rooms_from
-      loss loss_next loss_from open hours))
+  UNPACK(limits, wallet_limits)
   open = string.format('%d', math.max(0, open + opened))
   local this_hour, kept = math.floor(now / 3600000), {}
   for hour, lost in string.gmatch(hours, '(%d+):(-?%d+),') do

@@ -14,9 +14,7 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   document, profile, reserved, max_seats, max_rooms, ended)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,
     made_key = unpack(KEYS, first, first + 10)
-  local entry, token, decimals, max_players, game, visibility, auto_start, match_ms, idle_ms, age_ms =
-    string.match(settings, PATTERN(room_settings:
-      entry token decimals max_players game visibility auto_start match_ms idle_ms age_ms))
+  UNPACK(settings, room_settings: entry token decimals max_players game visibility auto_start match_ms idle_ms age_ms)
   if redis.call('EXISTS', room_key, code_key) > 0 then
     if redis.call('EXISTS', room_key) == 1 then return {'ok', nonce, room_id} end
     return {'stale', nonce}

@@ -5,7 +5,7 @@ local function read_seats(room_key)
   for i = 1, #fields, 2 do
     local user = string.match(fields[i], '^s(%d+)$')
     if user then
-      local state, stake, order, profile = string.match(fields[i + 1], PATTERN(room_seat: state stake order profile))
+      UNPACK(fields[i + 1], room_seat: state stake order profile)
       seats[#seats + 1] = {user = user, state = state, stake = stake, order = tonumber(order), profile = profile}
     end
   end

@@ -16,99 +16,99 @@ import (
 var limitExamples = []example{
 	{scripts.WalletLimit, "the first, with what was counted", "ok", func(f *fixture) call {
 		f.setBalance(7, "1000", "0")
-		return f.newLimit(7, values{"highest_stake": "250"})
+		return f.newLimit(7, values{"new_stake": "250"})
 	}},
 	{scripts.WalletLimit, "of a player without a wallet", "ok", func(f *fixture) call {
-		return f.newLimit(7, values{"highest_stake": "250"})
+		return f.newLimit(7, values{"new_stake": "250"})
 	}},
 	{scripts.WalletLimit, "an exclusion alone", "ok", func(f *fixture) call {
-		return f.newLimit(7, values{"excluded_until": inDays(1), "last_event_of_the_player": ""})
+		return f.newLimit(7, values{"new_excluded": inDays(1), "counted_at": ""})
 	}},
 	{scripts.WalletLimit, "looser, a day later", "ok", func(f *fixture) call {
-		f.newLimit(7, values{"highest_stake": "250", "most_rooms_with_a_stake": 1}).want(scripts.OK)
-		return f.newLimit(7, values{"highest_stake": "", "most_rooms_with_a_stake": 2})
+		f.newLimit(7, values{"new_stake": "250", "new_rooms": 1}).want(scripts.OK)
+		return f.newLimit(7, values{"new_stake": "", "new_rooms": 2})
 	}},
 	{scripts.WalletLimit, "tighter, by staff", "ok", func(f *fixture) call {
-		f.newLimit(7, values{"highest_stake": "250"}).want(scripts.OK)
-		return f.newLimit(7, values{"highest_stake": "249", "by_staff": 1, "excluded_until": inDays(1)})
+		f.newLimit(7, values{"new_stake": "250"}).want(scripts.OK)
+		return f.newLimit(7, values{"new_stake": "249", "by_staff": 1, "new_excluded": inDays(1)})
 	}},
 	{scripts.WalletLimit, "not counted yet", "stale", func(f *fixture) call {
-		return f.newLimit(7, values{"highest_stake": "250", "last_event_of_the_player": ""})
+		return f.newLimit(7, values{"new_stake": "250", "counted_at": ""})
 	}},
 	{scripts.WalletLimit, "counted before money moved", "stale", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
-		return f.newLimit(7, values{"highest_stake": "250"})
+		return f.newLimit(7, values{"new_stake": "250"})
 	}},
 	{scripts.WalletLimit, "looser, by staff", "forbidden", func(f *fixture) call {
-		f.newLimit(7, values{"highest_stake": "250"}).want(scripts.OK)
-		return f.newLimit(7, values{"highest_stake": "251", "by_staff": 1})
+		f.newLimit(7, values{"new_stake": "250"}).want(scripts.OK)
+		return f.newLimit(7, values{"new_stake": "251", "by_staff": 1})
 	}},
 	{scripts.WalletLimit, "more rooms, by staff", "forbidden", func(f *fixture) call {
-		f.newLimit(7, values{"most_rooms_with_a_stake": 1}).want(scripts.OK)
-		return f.newLimit(7, values{"most_rooms_with_a_stake": "", "by_staff": 1})
+		f.newLimit(7, values{"new_rooms": 1}).want(scripts.OK)
+		return f.newLimit(7, values{"new_rooms": "", "by_staff": 1})
 	}},
 	{scripts.WalletLimit, "more losses, by staff", "forbidden", func(f *fixture) call {
-		f.newLimit(7, values{"highest_loss_in_24_hours": "9007199254740990"}).want(scripts.OK)
-		return f.newLimit(7, values{"highest_loss_in_24_hours": "9007199254740991", "by_staff": 1})
+		f.newLimit(7, values{"new_loss": "9007199254740990"}).want(scripts.OK)
+		return f.newLimit(7, values{"new_loss": "9007199254740991", "by_staff": 1})
 	}},
 	{scripts.WalletLimit, "an exclusion that ends earlier", "self_excluded", func(f *fixture) call {
-		f.newLimit(7, values{"excluded_until": inDays(2)}).want(scripts.OK)
-		return f.newLimit(7, values{"excluded_until": inDays(1)})
+		f.newLimit(7, values{"new_excluded": inDays(2)}).want(scripts.OK)
+		return f.newLimit(7, values{"new_excluded": inDays(1)})
 	}},
 
 	{scripts.RoomCreate, "within the player's limits", "ok", func(f *fixture) call {
 		return f.newLimitedRoom(values{
-			"highest_stake": 250, "most_rooms_with_a_stake": 1, "highest_loss_in_24_hours": 250,
+			"new_stake": 250, "new_rooms": 1, "new_loss": 250,
 		})
 	}},
 	{scripts.RoomCreate, "above the player's highest stake", "stake_limit", func(f *fixture) call {
-		return f.newLimitedRoom(values{"highest_stake": 249})
+		return f.newLimitedRoom(values{"new_stake": 249})
 	}},
 	{scripts.RoomCreate, "in as many rooms as the player wants", "open_rooms_limit", func(f *fixture) call {
-		return f.newLimitedRoom(values{"most_rooms_with_a_stake": 2, "open": 2})
+		return f.newLimitedRoom(values{"new_rooms": 2, "open": 2})
 	}},
 	{scripts.RoomCreate, "a unit above the player's highest loss", "loss_limit", func(f *fixture) call {
-		return f.newLimitedRoom(values{"highest_loss_in_24_hours": 1000, "hours": hoursAgo(24, 751)})
+		return f.newLimitedRoom(values{"new_loss": 1000, "hours": hoursAgo(24, 751)})
 	}},
 	{scripts.RoomCreate, "losses of 25 hours ago", "ok", func(f *fixture) call {
-		return f.newLimitedRoom(values{"highest_loss_in_24_hours": 1000, "hours": hoursAgo(25, 751)})
+		return f.newLimitedRoom(values{"new_loss": 1000, "hours": hoursAgo(25, 751)})
 	}},
 	{scripts.RoomCreate, "an excluded player", "self_excluded", func(f *fixture) call {
-		return f.newLimitedRoom(values{"excluded_until": inDays(1)})
+		return f.newLimitedRoom(values{"new_excluded": inDays(1)})
 	}},
 	{scripts.RoomCreate, "an excluded player in a free room", "ok", func(f *fixture) call {
-		f.newLimit(1, values{"excluded_until": inDays(1)}).want(scripts.OK)
+		f.newLimit(1, values{"new_excluded": inDays(1)}).want(scripts.OK)
 		_, create := f.newRoom(free)
 		return create
 	}},
 	{scripts.RoomJoin, "within the player's limits", "ok", func(f *fixture) call {
 		return f.newLimitedJoin(values{
-			"highest_stake": 250, "most_rooms_with_a_stake": 1, "highest_loss_in_24_hours": 250,
+			"new_stake": 250, "new_rooms": 1, "new_loss": 250,
 		})
 	}},
 	{scripts.RoomJoin, "above the player's highest stake", "stake_limit", func(f *fixture) call {
-		return f.newLimitedJoin(values{"highest_stake": 249})
+		return f.newLimitedJoin(values{"new_stake": 249})
 	}},
 	{scripts.RoomJoin, "in as many rooms as the player wants", "open_rooms_limit", func(f *fixture) call {
-		return f.newLimitedJoin(values{"most_rooms_with_a_stake": 0})
+		return f.newLimitedJoin(values{"new_rooms": 0})
 	}},
 	{scripts.RoomJoin, "a unit above the player's highest loss", "loss_limit", func(f *fixture) call {
-		return f.newLimitedJoin(values{"highest_loss_in_24_hours": 249})
+		return f.newLimitedJoin(values{"new_loss": 249})
 	}},
 	{scripts.RoomJoin, "an excluded player", "self_excluded", func(f *fixture) call {
-		return f.newLimitedJoin(values{"excluded_until": inDays(1)})
+		return f.newLimitedJoin(values{"new_excluded": inDays(1)})
 	}},
 	{scripts.RoomRematch, "above the player's highest stake", "stake_limit", func(f *fixture) call {
-		return f.newLimitedRematch(values{"highest_stake": 249})
+		return f.newLimitedRematch(values{"new_stake": 249})
 	}},
 	{scripts.RoomRematch, "in as many rooms as the player wants", "open_rooms_limit", func(f *fixture) call {
-		return f.newLimitedRematch(values{"most_rooms_with_a_stake": 0})
+		return f.newLimitedRematch(values{"new_rooms": 0})
 	}},
 	{scripts.RoomRematch, "a unit above the player's highest loss", "loss_limit", func(f *fixture) call {
-		return f.newLimitedRematch(values{"highest_loss_in_24_hours": 249})
+		return f.newLimitedRematch(values{"new_loss": 249})
 	}},
 	{scripts.RoomRematch, "an excluded player", "self_excluded", func(f *fixture) call {
-		return f.newLimitedRematch(values{"excluded_until": inDays(1)})
+		return f.newLimitedRematch(values{"new_excluded": inDays(1)})
 	}},
 }
 
@@ -126,8 +126,8 @@ func hoursAgo(hours, units int64) string {
 func (f *fixture) newLimit(user int, given values) call {
 	f.t.Helper()
 	return f.newCall(scripts.WalletLimit, values{
-		"user": user, "by_staff": 0, "highest_stake": "=", "most_rooms_with_a_stake": "=",
-		"highest_loss_in_24_hours": "=", "excluded_until": "=", "last_event_of_the_player": 0, "open": 0, "hours": "",
+		"user": user, "by_staff": 0, "new_stake": "=", "new_rooms": "=",
+		"new_loss": "=", "new_excluded": "=", "counted_at": 0, "open": 0, "hours": "",
 	}).with(given)
 }
 
@@ -154,7 +154,7 @@ func (f *fixture) newLimitedRematch(limits values) call {
 	f.t.Helper()
 	r := f.openRoom(nil).join(2).start()
 	r.finish("1:1:500:;2:2:0:;", 0).want(scripts.OK)
-	f.newLimit(2, limits).with(values{"last_event_of_the_player": 2}).want(scripts.OK)
+	f.newLimit(2, limits).with(values{"counted_at": 2}).want(scripts.OK)
 	return r.call(scripts.RoomRematch, 2, values{"users": "1"})
 }
 
@@ -164,7 +164,7 @@ func TestLossesAtTheLargestAmount(t *testing.T) {
 		const largest = 1<<53 - 1
 		f := newFixture(t, db)
 		f.setBalance(1, fmt.Sprint(largest), "0")
-		f.newLimit(1, values{"highest_loss_in_24_hours": largest}).want(scripts.OK)
+		f.newLimit(1, values{"new_loss": largest}).want(scripts.OK)
 		r, create := f.newRoom(values{"entry": largest})
 		create.want(scripts.OK)
 		if got := f.limit(1, "hours"); !strings.HasSuffix(got, fmt.Sprintf(":%d,", largest)) {
@@ -190,7 +190,7 @@ func TestLossesCountForADay(t *testing.T) {
 	hour := time.Now().UnixMilli() / time.Hour.Milliseconds()
 	counted := fmt.Sprintf("%d:100,%d:300,", hour-22, hour-1)
 	f.newLimit(1, values{
-		"highest_loss_in_24_hours": 650, "hours": fmt.Sprintf("%d:500,%s", hour-30, counted),
+		"new_loss": 650, "hours": fmt.Sprintf("%d:500,%s", hour-30, counted),
 	}).want(scripts.OK)
 	_, create := f.newRoom(nil)
 	create.want(scripts.OK)
@@ -219,7 +219,7 @@ func TestAPlayerWithoutLimitsHasNoRecord(t *testing.T) {
 // TestTheFlagOfLimitsReachesNewTokens gives an excluded player the first units of a token.
 func TestTheFlagOfLimitsReachesNewTokens(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	f.newLimit(1, values{"token": "SILVER", "excluded_until": inDays(1)}).want(scripts.OK)
+	f.newLimit(1, values{"token": "SILVER", "new_excluded": inDays(1)}).want(scripts.OK)
 	f.newCall(scripts.WalletCredit, values{"user": 1, "units": 1000}).want(scripts.OK)
 	if got := f.field(keys.Wallet(f.id, 1), "GOLD"); got != "1000|0|L" {
 		t.Fatalf("the balance is %s", got)
@@ -236,17 +236,17 @@ func TestTheFlagOfLimitsReachesNewTokens(t *testing.T) {
 func TestALooserLimitCountsADayLater(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.setBalance(1, "1000", "0")
-	f.newLimit(1, values{"highest_stake": 100}).want(scripts.OK)
-	f.newLimit(1, values{"highest_stake": 250}).want(scripts.OK)
+	f.newLimit(1, values{"new_stake": 100}).want(scripts.OK)
+	f.newLimit(1, values{"new_stake": 250}).want(scripts.OK)
 	from := f.limit(1, "stake_from")
 	if f.limit(1, "stake") != "100" || f.limit(1, "stake_next") != "250" || from == "" {
 		t.Fatalf("the limits are %s", f.field(keys.Wallet(f.id, 1), keys.WalletLimitsField("GOLD")))
 	}
-	f.newLimit(1, values{"highest_stake": 200}).want(scripts.OK) // tighter than what was asked for
+	f.newLimit(1, values{"new_stake": 200}).want(scripts.OK) // tighter than what was asked for
 	if f.limit(1, "stake_next") != "200" || f.limit(1, "stake_from") != from {
 		t.Fatalf("the limits are %s", f.field(keys.Wallet(f.id, 1), keys.WalletLimitsField("GOLD")))
 	}
-	f.newLimit(1, values{"highest_stake": 250}).want(scripts.OK)
+	f.newLimit(1, values{"new_stake": 250}).want(scripts.OK)
 	_, create := f.newRoom(nil)
 	create.changesNothing("stake_limit")
 	limits := f.field(keys.Wallet(f.id, 1), keys.WalletLimitsField("GOLD"))

@@ -1,5 +1,7 @@
 package scripts
 
+//go:generate go run ./generate
+
 // The scripts by their Go names: noun_verb.lua is NounVerb.
 var (
 	GameCreate        = mustLoad("game_create")

@@ -3,13 +3,10 @@
 -- full store takes one too.
 -- FLAGS     allow-oom
 -- KEYS      1 lock
--- ARGV      1 value of the lock  2 lease in ms
+-- ARGV      1 value: of the lock  2 lease_ms
 -- CONFIRM   no: a lease lasts for seconds
 -- RETURNS   ok stale
 -- INVARIANT a lock has one value until its lease is over or it is released; a resend is ok
-local lock_key = KEYS[1]
-local value, lease_ms = ARGV[1], ARGV[2]
-
 if redis.call('SET', lock_key, value, 'NX', 'PX', lease_ms) then return {'ok'} end
 if redis.call('GET', lock_key) == value then return {'ok'} end
 -- A lease that was taken while the store's clock was ahead would last until then.

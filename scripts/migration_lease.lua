@@ -3,21 +3,19 @@
 -- meanwhile. It returns the time in ms until which scripts of the holder may write, or for how many
 -- ms the other still has it.
 -- KEYS      1 lock
--- ARGV      1 value of the lock  2 lease in ms, 0 to give it up  3 is it held: '1' to renew it
+-- ARGV      1 value: of the lock  2 lease_ms: 0 to give it up  3 is_held: is it held, '1' to renew
+--           it
 -- CONFIRM   no: a lease lasts for seconds
 -- RETURNS   ok stale
 -- INVARIANT the holder may write for half of the lease, so that its last write is over, by the
 --           clock of any server, before another process gets the lease
-local lock_key = KEYS[1]
-local value, lease_ms, is_held = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
-
 local holder = redis.call('GET', lock_key)
 if holder and holder ~= value then return {'stale', string.format('%d', redis.call('PTTL', lock_key))} end
-if lease_ms == 0 then
+if lease_ms == '0' then
   redis.call('DEL', lock_key)
   return {'ok', '0'}
 end
-if is_held and not holder then return {'stale', '0'} end
+if is_held == '1' and not holder then return {'stale', '0'} end
 local clock = redis.call('TIME')
-redis.call('SET', lock_key, value, 'PX', ARGV[2])
+redis.call('SET', lock_key, value, 'PX', lease_ms)
 return {'ok', string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000) + math.floor(lease_ms / 2))}

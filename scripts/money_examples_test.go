@@ -102,17 +102,17 @@ var moneyExamples = []example{
 
 	{scripts.LedgerTrim, "the first segment", "ok", func(f *fixture) call {
 		f.creditAndFold(3)
-		return f.newLedgerTrim(2, values{"holder": 1})
+		return f.newLedgerTrim(2, values{"fence": 1})
 	}},
 	{scripts.LedgerTrim, "the next one, outside of the leader's work", "ok", func(f *fixture) call {
 		f.creditAndFold(3)
 		f.newLedgerTrim(2, nil).want(scripts.OK)
-		return f.newLedgerTrim(1, values{"base": 2, "previous_sum": "sum", "sum": "next"})
+		return f.newLedgerTrim(1, values{"before": 2, "previous_sum": "sum", "sum": "next"})
 	}},
 	{scripts.LedgerTrim, "an older leader", "stale", func(f *fixture) call {
 		f.creditAndFold(3)
-		f.newLedgerTrim(2, values{"holder": 10}).want(scripts.OK)
-		return f.newLedgerTrim(1, values{"holder": 9, "base": 2, "previous_sum": "sum", "sum": "next"})
+		f.newLedgerTrim(2, values{"fence": 10}).want(scripts.OK)
+		return f.newLedgerTrim(1, values{"fence": 9, "before": 2, "previous_sum": "sum", "sum": "next"})
 	}},
 	{scripts.LedgerTrim, "entries that are not folded", "stale", func(f *fixture) call {
 		f.creditAndFold(1)
@@ -121,7 +121,7 @@ var moneyExamples = []example{
 	}},
 	{scripts.LedgerTrim, "entries of another base", "stale", func(f *fixture) call {
 		f.creditAndFold(3)
-		return f.newLedgerTrim(2, values{"base": 1})
+		return f.newLedgerTrim(2, values{"before": 1})
 	}},
 	{scripts.LedgerTrim, "entries that left with another segment", "stale", func(f *fixture) call {
 		f.creditAndFold(3)
@@ -131,7 +131,7 @@ var moneyExamples = []example{
 	{scripts.LedgerTrim, "a segment that follows another one", "stale", func(f *fixture) call {
 		f.creditAndFold(3)
 		f.newLedgerTrim(2, nil).want(scripts.OK)
-		return f.newLedgerTrim(1, values{"base": 2, "previous_sum": "other", "sum": "next"})
+		return f.newLedgerTrim(1, values{"before": 2, "previous_sum": "other", "sum": "next"})
 	}},
 	{scripts.LedgerTrim, "entries that are others", "stale", func(f *fixture) call {
 		f.creditAndFold(3)
@@ -175,10 +175,10 @@ var moneyExamples = []example{
 	}},
 	{scripts.AssetPatch, "a price and a name", "ok", func(f *fixture) call {
 		f.newAssetCall(nil).want(scripts.OK)
-		return f.newAssetPatch(values{"price": 11}, keys.AssetNameField, "Sword")
+		return f.newAssetPatch(values{"new_price": 11}, keys.AssetNameField, "Sword")
 	}},
 	{scripts.AssetPatch, "no asset", "asset_not_found", func(f *fixture) call {
-		return f.newAssetPatch(values{"price": 11})
+		return f.newAssetPatch(values{"new_price": 11})
 	}},
 	{scripts.AssetPromise, "without a stock", "ok", func(f *fixture) call {
 		f.newAssetCall(values{"stock": ""}).want(scripts.OK)
@@ -214,7 +214,7 @@ var moneyExamples = []example{
 	}},
 	{scripts.AssetPurchase, "not on sale", "asset_not_found", func(f *fixture) call {
 		purchase := f.newPurchase(nil, nil)
-		f.newAssetPatch(values{"on_sale": 0}).want(scripts.OK)
+		f.newAssetPatch(values{"new_on_sale": 0}).want(scripts.OK)
 		return purchase
 	}},
 	{scripts.AssetPurchase, "another price", "price_changed", func(f *fixture) call {
@@ -242,7 +242,7 @@ func (f *fixture) tokenCode() string { return fmt.Sprintf("TOKEN%d", f.id) }
 
 func (f *fixture) newTokenCall() call {
 	return f.newCall(scripts.TokenCreate, values{
-		"token": f.tokenCode(), "code": f.tokenCode(), "name": "Gold", "logo": "", "asset_name": "", "policy_id": "",
+		"token": f.tokenCode(), "code": f.tokenCode(), "name": "Gold", "logo": "", "asset": "", "policy": "",
 	})
 }
 
@@ -258,7 +258,7 @@ func (f *fixture) newAssetCall(given values) call {
 // newAssetPatch returns a change of asset 5, pairs are further fields with their texts.
 func (f *fixture) newAssetPatch(given values, pairs ...any) call {
 	c := f.newCall(scripts.AssetPatch, values{
-		"asset_id": 5, "on_sale": "=", "price": "=", "stock": "=", "limit": "=",
+		"asset_id": 5, "new_on_sale": "=", "new_price": "=", "new_stock": "=", "new_limit": "=",
 	}, pairs...)
 	return c.with(given)
 }

@@ -228,7 +228,7 @@ func (f *fixture) newFold(holder any, most int) call {
 		pairs = append(pairs, field, sum.String())
 	}
 	return f.newCall(scripts.LedgerFold, values{
-		"holder": holder, "before": folded, "base": base, "after": folded + len(page), "last_text": page[len(page)-1],
+		"fence": holder, "before": folded, "base": base, "after": folded + len(page), "last_text": page[len(page)-1],
 	}, pairs...)
 }
 
@@ -246,7 +246,7 @@ func (f *fixture) creditAndFold(entries int) {
 func (f *fixture) newLedgerTrim(count int, given values) call {
 	f.t.Helper()
 	return f.newCall(scripts.LedgerTrim, values{
-		"holder": "", "base": 0, "count": count, "last_text": f.list(keys.Ledger(f.id))[count-1], "previous_sum": "",
+		"fence": "", "before": 0, "count": count, "last_text": f.list(keys.Ledger(f.id))[count-1], "previous_sum": "",
 		"sum": "sum",
 	}).with(given)
 }
@@ -255,7 +255,7 @@ func (f *fixture) newLedgerTrim(count int, given values) call {
 func (f *fixture) newLinesTrim(count int, given values) call {
 	f.t.Helper()
 	return f.newCall(scripts.LinesTrim, values{
-		"base": 0, "count": count, "last_text": f.list(keys.WalletLines(f.id, 7))[count-1], "least": 1,
+		"before": 0, "count": count, "last_text": f.list(keys.WalletLines(f.id, 7))[count-1], "least": 1,
 	}).with(given)
 }
 

@@ -66,7 +66,7 @@ var otherExamples = []example{
 	{scripts.GameCreate, "new", "ok", func(f *fixture) call { return f.newGameCall() }},
 	{scripts.GameCreate, "an id that is taken", "stale", func(f *fixture) call {
 		f.newGameCall().want(scripts.OK)
-		return f.newGameCall().with(values{"key_digest": "other"})
+		return f.newGameCall().with(values{"digest": "other"})
 	}},
 	{scripts.GamePatch, "of the newest version", "ok", func(f *fixture) call {
 		f.newGameCall().want(scripts.OK)
@@ -200,17 +200,17 @@ var otherExamples = []example{
 		return f.newSave("m2", 1).with(values{"checked": 0})
 	}},
 	{scripts.SaveWrite, "a slot too many", "limit_reached", func(f *fixture) call {
-		return f.newSave("m1", 0).with(values{"most_slots": 0})
+		return f.newSave("m1", 0).with(values{"max_slots": 0})
 	}},
 	{scripts.SaveWrite, "too large, the other slots are not known", "stale", func(f *fixture) call {
-		return f.newSave("m1", 0).with(values{"most_bytes": 1})
+		return f.newSave("m1", 0).with(values{"max_bytes": 1})
 	}},
 	{scripts.SaveWrite, "too large alone", "limit_reached", func(f *fixture) call {
-		return f.newSave("m1", 0).with(values{"most_bytes": 1, "with_the_other_slots": 1})
+		return f.newSave("m1", 0).with(values{"max_bytes": 1, "with_others": 1})
 	}},
 	{scripts.SaveWrite, "an older version goes", "ok", func(f *fixture) call {
 		f.newSave("m1", 0).want(scripts.OK)
-		return f.newSave("m2", 1).with(values{"most_bytes": 2, "with_the_other_slots": 1})
+		return f.newSave("m2", 1).with(values{"max_bytes": 2, "with_others": 1})
 	}},
 
 	{scripts.UserMatch, "new", "ok", func(f *fixture) call { return f.newMatchCall("r1m1") }},
@@ -340,7 +340,7 @@ var otherExamples = []example{
 	{scripts.WorkName, "", "ok", func(f *fixture) call { return f.newCall(scripts.WorkName, nil, 1, 2) }},
 	{scripts.SessionsEnd, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.SessionsEnd, values{
-			"subject": "user 7", "began_by": "", "code": 4001, "oldest": 1, "until": "",
+			"subject": "user 7", "began_by_ms": "", "code": 4001, "oldest_ms": 1, "until_ms": "",
 		})
 	}},
 
@@ -360,7 +360,7 @@ var otherExamples = []example{
 	}},
 	{scripts.TrailAppend, "a record", "ok", func(f *fixture) call { return f.newAct() }},
 	{scripts.TrailAppend, "a record of a game's server", "ok", func(f *fixture) call {
-		return f.newAct().with(values{"game_of_the_server": f.id})
+		return f.newAct().with(values{"game": f.id})
 	}},
 	{scripts.TrailAppend, "a record too many", "ok", func(f *fixture) call {
 		f.newAct().want(scripts.OK)
@@ -421,7 +421,7 @@ func (f *fixture) newUserCall() call {
 }
 
 func (f *fixture) newGameCall() call {
-	return f.newCall(scripts.GameCreate, values{"doc": "{}", "key_digest": "first"})
+	return f.newCall(scripts.GameCreate, values{"doc": "{}", "digest": "first"})
 }
 
 // newClaim returns the claim of an audience of its own by a game.
@@ -439,8 +439,8 @@ func (f *fixture) newFriendCall(s *scripts.Script, who int64) call {
 // newIndexing returns a call that lists another player in an index with room for one of each kind.
 func (f *fixture) newIndexing(state string, other int64) call {
 	return f.newCall(scripts.FriendIndex, values{
-		"other": other, "state": state, "since": 1_000 + other, "most_friends": 1, "most_incoming_requests": 1,
-		"most_blocked": 1,
+		"other": other, "state": state, "since": 1_000 + other, "max_friends": 1, "max_incoming": 1,
+		"max_blocked": 1,
 	})
 }
 
@@ -449,34 +449,34 @@ func (f *fixture) newFamily() call {
 	f.t.Helper()
 	f.newUserCall().want(scripts.OK)
 	return f.newCall(scripts.RefreshStart, values{
-		"digest": "first", "idle_ms": 60_000, "life_ms": 600_000, "family": "family", "server_key": "",
+		"digest": "first", "idle_ms": 60_000, "life_ms": 600_000, "name": "family", "server_key": "",
 	})
 }
 
 func (f *fixture) newRotation(digest, next string) call {
 	return f.newCall(scripts.RefreshRotate, values{
-		"digest": digest, "next_digest": next, "idle_ms": 60_000, "grace_ms": 60_000, "family": "family",
+		"digest": digest, "next_digest": next, "idle_ms": 60_000, "grace_ms": 60_000, "name": "family",
 	})
 }
 
 // newRead returns a read of a slot that has no save: what the script returns has the time.
 func (f *fixture) newRead() call {
-	return f.newCall(scripts.SaveRead, values{"slot": "one", "with_state": 1, "other_version": ""})
+	return f.newCall(scripts.SaveRead, values{"slot": "one", "with_state": 1, "other": ""})
 }
 
 // newSave returns the save of a state after a version, checked against that version.
 func (f *fixture) newSave(message string, base int) call {
 	return f.newCall(scripts.SaveWrite, values{
 		"base": base, "checked": base, "version": base + 1, "message": message, "mark": message + " 0 2 k s {}",
-		"state": "{}", "slot": "one", "line": "1 0 2", "most_slots": 3, "versions_kept": 2, "event_data": "{}",
-		"most_bytes": 1000, "with_the_other_slots": 0,
+		"state": "{}", "slot": "one", "line": "1 0 2", "max_slots": 3, "max_versions": 2, "event_values": "{}",
+		"max_bytes": 1000, "with_others": 0,
 	})
 }
 
 // newMatchCall returns a call that tells a player of a match.
 func (f *fixture) newMatchCall(matchID string) call {
 	return f.newCall(scripts.UserMatch, values{
-		"event_data": "12|" + matchID + "|0190a1b2-c3d4-8000-8000-000000000001|1795195946123",
+		"event_values": "12|" + matchID + "|0190a1b2-c3d4-8000-8000-000000000001|1795195946123",
 	})
 }
 
@@ -490,7 +490,7 @@ func (f *fixture) newTake(permits int) call {
 // newAct returns a call that appends a record to a trail of one.
 func (f *fixture) newAct() call {
 	return f.newCall(scripts.TrailAppend, values{
-		"act": "{}", "most_records": 1, "mark_ms": 60_000, "game_of_the_server": "",
+		"act": "{}", "most": 1, "mark_ms": 60_000, "game": "",
 	})
 }
 
@@ -506,7 +506,7 @@ func (f *fixture) newFence(value string) call {
 
 func (f *fixture) newExecution(s *scripts.Script, owner string) call {
 	return f.newCall(s, values{
-		"fingerprint": "print", "owner": owner, "lease_ms": 30_000, "sealed_response": "response", "ttl_in_ms": 86_400_000,
+		"fingerprint": "print", "owner": owner, "lease_ms": 30_000, "sealed": "response", "keep_ms": 86_400_000,
 	})
 }
 

@@ -16,7 +16,7 @@ var (
 )
 
 // notRead are the arguments of a call that does not know the room.
-var notRead = values{"feeds": "", "has_outbox": 0, "version": 0}
+var notRead = values{"feeds": "", "has_outbox": 0, "computed_for": 0}
 
 // waiting returns what waits in the outbox for the end of the room, "" for nothing.
 func (r *room) waiting() string {
@@ -66,7 +66,7 @@ var outboxExamples = []example{
 		return f.openRoom(feeding).join(2).call(scripts.RoomKick, 1, values{"target": 2}).with(notRead)
 	}},
 	{scripts.RoomLeave, "the last one, of a room that feeds", "ok", func(f *fixture) call {
-		return f.openRoom(feeding).call(scripts.RoomLeave, 1, values{"version": 1})
+		return f.openRoom(feeding).call(scripts.RoomLeave, 1, values{"computed_for": 1})
 	}},
 	{scripts.RoomLeave, "the last one, of a room that was not read", "stale", func(f *fixture) call {
 		return f.openRoom(feeding).call(scripts.RoomLeave, 1, nil).with(notRead)
@@ -77,7 +77,7 @@ var outboxExamples = []example{
 	{scripts.RoomLeave, "a game that is won then and feeds", "ok", func(f *fixture) call {
 		r := f.openRoom(feeding).join(2).start()
 		return r.call(scripts.RoomLeave, 1, values{
-			"users": "2,1", "placements": "2:1:500:;1:0:0:;", "version": r.live("version"),
+			"users": "2,1", "placements": "2:1:500:;1:0:0:;", "computed_for": r.live("version"),
 		})
 	}},
 	{scripts.RoomSweep, "no result in time, of a room that feeds", "ok", func(f *fixture) call {
@@ -133,7 +133,7 @@ var outboxExamples = []example{
 	}},
 	{scripts.RoomLeave, "a match that is won then", "ok", func(f *fixture) call {
 		r := f.openMatch(false).sit(1, 2)
-		return r.call(scripts.RoomLeave, 1, values{"users": "1,2", "placements": "2:1::;", "version": r.live("version")})
+		return r.call(scripts.RoomLeave, 1, values{"users": "1,2", "placements": "2:1::;", "computed_for": r.live("version")})
 	}},
 	{scripts.RoomCancel, "a match, by its host", "forbidden", func(f *fixture) call {
 		return f.openMatch(false).sit(1).call(scripts.RoomCancel, 1, values{"users": "1,2"})
@@ -168,7 +168,7 @@ var outboxExamples = []example{
 		return f.noRoom().call(scripts.RoomCloseMatch, 0, nil)
 	}},
 	{scripts.RoomCloseMatch, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openMatch(true).call(scripts.RoomCloseMatch, 0, values{"game": f.id + 1})
+		return f.openMatch(true).call(scripts.RoomCloseMatch, 0, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomCloseMatch, "a room of no match", "room_not_found", func(f *fixture) call {
 		return f.openRoom(free).call(scripts.RoomCloseMatch, 0, values{"users": "1"})
@@ -203,11 +203,11 @@ func TestARoomThatEndsLeavesHowItEndedForWhoeverWaits(t *testing.T) {
 			"leave": {nil, func(r *room) call {
 				r.join(2).start()
 				return r.call(scripts.RoomLeave, 1, values{
-					"users": "2,1", "placements": "2:1:500:;1:0:0:;", "version": r.live("version"),
+					"users": "2,1", "placements": "2:1:500:;1:0:0:;", "computed_for": r.live("version"),
 				})
 			}, "FINISHED||server|<start>|2|2:1:500:;1:0:0:;"},
 			"leave, empty": {
-				nil, func(r *room) call { return r.call(scripts.RoomLeave, 1, values{"version": 1}) },
+				nil, func(r *room) call { return r.call(scripts.RoomLeave, 1, values{"computed_for": 1}) },
 				"CANCELLED|empty|server||2|",
 			},
 			"kick": {

@@ -3,14 +3,11 @@
 -- INCLUDES  clock skewed_clock
 -- FLAGS     allow-oom
 -- KEYS      1 leases
--- ARGV      1 id of the lease  2 node_ms: the time of the node
+-- ARGV      1 lease: id of the lease  2 node_ms: the time of the node
 -- CONFIRM   no: a node repeats it
 -- RETURNS   ok stale
 -- INVARIANT no lease ends before its time by the store's clock
 -- Stale with "clock" means that the clocks of store and node differ.
-local leases_key = KEYS[1]
-local lease, node_ms = ARGV[1], ARGV[2]
-
 local over_ms = redis.call('ZSCORE', leases_key, lease)
 local now_ms = read_clock()
 if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end

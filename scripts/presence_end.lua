@@ -5,9 +5,6 @@
 -- CONFIRM   no: a lease ends by itself
 -- RETURNS   ok
 -- The ids of the rooms follow in which the lease has players.
-local lease_key = KEYS[1]
-local ended_ms = ARGV[1]
-
 if redis.call('HSETNX', lease_key, 'ended', '1') == 1 then redis.call('PEXPIRE', lease_key, ended_ms) end
 local reply = {'ok'}
 for _, field in ipairs(redis.call('HKEYS', lease_key)) do

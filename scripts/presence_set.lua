@@ -3,9 +3,9 @@
 -- INCLUDES  clock event
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 lease
--- ARGV      1 publish  2 nonce  3 id of the lease  4 number of the call  5 room id  6 grace_ms
---           7 of_ended: 1 for a lease that has ended  8 here: ids of users with a socket  9 gone:
---           ids of users without one any more, or * for all others
+-- ARGV      1 publish  2 nonce  3 lease: id of the lease  4 number: of the call  5 room_id
+--           6 grace_ms  7 of_ended: 1 for a lease that has ended  8 here: ids of users with a
+--           socket  9 gone: ids of users without one any more, or * for all others
 -- CONFIRM   no: nodes repeat which players are here
 -- RETURNS   ok stale
 -- INVARIANT a player with a seat is connected while a lease is in the player's record; each change
@@ -13,16 +13,11 @@
 --           call older than the last one, change nothing; live has the position of the last event;
 --           who comes when a window for reports is over was not there in the window
 -- The ids of the users here who have a seat follow ok.
-local room_key, events_key, lease_key = KEYS[1], KEYS[2], KEYS[3]
-local publish, nonce, lease, number, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local grace_ms, of_ended, here, gone = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-
 local known = redis.call('HMGET', lease_key, 'ended', 'call', room_id)
 local has_ended, last_number, has_room = known[1] or '0', known[2] or '0', known[3]
 if has_ended ~= of_ended or of_ended == '0' and tonumber(number) < tonumber(last_number) then return {'stale'} end
 local live, window = unpack(redis.call('HMGET', room_key, 'live', 'window'))
-local status, version, seq, _, pot, active, reserved, ready, host, changed = string.match(live or '',
-  PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
+UNPACK(live or '', room_live without nonce)
 if not status or status == 'FINISHED' or status == 'CANCELLED' then
   if has_room then redis.call('HDEL', lease_key, room_id) end
   return {'ok'}
@@ -32,7 +27,7 @@ end
 -- record: of which seat was told, until when the others wait, and the leases.
 local function read_presence(room, user)
   local fields = redis.call('HMGET', room, 's' .. user, 'p' .. user)
-  local state, order = string.match(fields[1] or '', PATTERN(room_seat: state order))
+  UNPACK(fields[1] or '', room_seat: state order)
   local told, until_ms, leases = string.match(fields[2] or '||', PATTERN(room_presence: order until leases))
   return state == 'active' and order or '', told, until_ms, leases
 end

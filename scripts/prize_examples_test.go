@@ -21,7 +21,7 @@ func (c call) winnerKeys() (more []string) {
 		}
 		player := c.with(values{"user": user})
 		more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
-		if line := int(c.number("next")) + i; line < len(plan) {
+		if line := int(c.number("next_line")) + i; line < len(plan) {
 			if asset := strings.Split(plan[line], ":")[3]; asset != "" {
 				more = append(more, player.keyOf("inventory"), player.with(values{"asset_id": asset}).keyOf("asset"))
 			}
@@ -43,7 +43,7 @@ func (f *fixture) fillHouse(units any) {
 func (f *fixture) fund(given values) call {
 	c := f.newCall(scripts.PrizeFund, values{"units": 1000}).with(given)
 	if strings.HasPrefix(c.text("source"), "tour:") {
-		return c.with(values{"board": "", "funded_at": 0, "until": ""})
+		return c.with(values{"board": "", "funded_at": 0, "until_ms": ""})
 	}
 	return c
 }
@@ -51,7 +51,7 @@ func (f *fixture) fund(given values) call {
 // planned returns the call that plans lines of the fixture's source, all at once.
 func (f *fixture) planned(lines ...any) call {
 	digest := fmt.Sprint(len(lines), lines)
-	return f.newCall(scripts.PrizePlan, values{"line_count": len(lines), "digest": digest}, lines...)
+	return f.newCall(scripts.PrizePlan, values{"lines": len(lines), "digest": digest}, lines...)
 }
 
 // pay returns the call that pays the next lines of the plan, as if they were of these users.
@@ -67,8 +67,8 @@ func (f *fixture) pay(next int, users string) call {
 		lines = append(lines, line)
 	}
 	return f.newCall(scripts.PrizePay, values{
-		"next": next, "users": users, "plan": strings.Join(plan, " "), "count": len(lines),
-		"lines": strings.Join(lines, ","),
+		"next_line": next, "users": users, "plan": strings.Join(plan, " "), "wanted": len(lines),
+		"given_lines": strings.Join(lines, ","),
 	})
 }
 
@@ -127,15 +127,15 @@ var prizeExamples = []example{
 	}},
 	{scripts.PrizeFund, "of a board whose budget was spent until now", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		return f.fund(values{"source": "board:top:2", "funded_at": 2000, "until": 3000})
+		return f.fund(values{"source": "board:top:2", "funded_at": 2000, "until_ms": 3000})
 	}},
 	{scripts.PrizeFund, "of another board", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
 		return f.fund(values{"source": "board:other:1", "board": "other"})
 	}},
 	{scripts.PrizeFund, "of a board without a schedule", "ok", func(f *fixture) call {
-		f.fund(values{"until": ""}).want(scripts.OK)
-		return f.fund(values{"source": "board:top:2", "until": ""})
+		f.fund(values{"until_ms": ""}).want(scripts.OK)
+		return f.fund(values{"source": "board:top:2", "until_ms": ""})
 	}},
 	{scripts.PrizeFund, "of a tournament, which has no budget", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
@@ -160,27 +160,27 @@ var prizeExamples = []example{
 	}},
 	{scripts.PrizePlan, "a unit more in the next lines", "invalid_amount", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		f.planned("7:1:600::").with(values{"line_count": 2, "digest": "d"}).want(scripts.OK)
-		return f.planned("8:2:401::").with(values{"line_count": 2, "digest": "d", "before": 1})
+		f.planned("7:1:600::").with(values{"lines": 2, "digest": "d"}).want(scripts.OK)
+		return f.planned("8:2:401::").with(values{"lines": 2, "digest": "d", "before": 1})
 	}},
 	{scripts.PrizePlan, "the next lines", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		f.planned("7:1:600::").with(values{"line_count": 2, "digest": "d"}).want(scripts.OK)
-		return f.planned("8:2:400::").with(values{"line_count": 2, "digest": "d", "before": 1})
+		f.planned("7:1:600::").with(values{"lines": 2, "digest": "d"}).want(scripts.OK)
+		return f.planned("8:2:400::").with(values{"lines": 2, "digest": "d", "before": 1})
 	}},
 	{scripts.PrizePlan, "instead of a plan that is not whole", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		f.planned("7:1:600::").with(values{"line_count": 2, "digest": "d"}).want(scripts.OK)
+		f.planned("7:1:600::").with(values{"lines": 2, "digest": "d"}).want(scripts.OK)
 		return f.planned("7:1:1000::")
 	}},
 	{scripts.PrizePlan, "the next lines of another plan", "stale", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		f.planned("7:1:600::").with(values{"line_count": 2, "digest": "d"}).want(scripts.OK)
-		return f.planned("8:2:400::").with(values{"line_count": 2, "digest": "e", "before": 1})
+		f.planned("7:1:600::").with(values{"lines": 2, "digest": "d"}).want(scripts.OK)
+		return f.planned("8:2:400::").with(values{"lines": 2, "digest": "e", "before": 1})
 	}},
 	{scripts.PrizePlan, "with lines missing", "stale", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		return f.planned("8:2:400::").with(values{"line_count": 2, "before": 1})
+		return f.planned("8:2:400::").with(values{"lines": 2, "before": 1})
 	}},
 	{scripts.PrizePlan, "another plan, once one is whole", "ok", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
@@ -246,7 +246,7 @@ var prizeExamples = []example{
 	}},
 	{scripts.PrizePay, "a plan that is not whole", "stale", func(f *fixture) call {
 		f.fund(nil).want(scripts.OK)
-		f.planned("7:1:600::").with(values{"line_count": 2}).want(scripts.OK)
+		f.planned("7:1:600::").with(values{"lines": 2}).want(scripts.OK)
 		return f.pay(0, "7")
 	}},
 	{scripts.PrizePay, "what was voided", "stale", func(f *fixture) call {

@@ -1,13 +1,12 @@
 -- prize_fund: moves units from the house, or new ones, into the account of a source of prizes,
 -- once, and charges them to the budget of its leaderboard, or changes nothing.
 -- INCLUDES  clock amounts house day_mints
--- KEYS      1 prize  2 totals  3 ledger  4 ledger base  5 prize budgets  then mints by server keys,
+-- KEYS      1 prize  2 totals  3 ledger  4 ledger_base  5 prize_budgets  then mints by server keys,
 --           when one of them funds
--- ARGV      1 nonce  2 source  3 token  4 decimals of the token  5 units  6 from: house or mint
---           7 most entries that are not folded  8 board: '' for a source without a budget
---           9 funded_at: ms at which the season is funded  10 until: ms of its scheduled end, ''
---           for none  then the units that the game's server keys may mint in a day, when one of
---           them funds
+-- ARGV      1 nonce  2 source  3 token  4 decimals  5 units  6 from: house or mint  7 most_entries:
+--           that are not folded  8 board: '' for a source without a budget  9 funded_at: ms at
+--           which the season is funded  10 until_ms: until, ms of its scheduled end, '' for none
+--           then the units that the game's server keys may mint in a day, when one of them funds
 -- LEDGER    if units move
 -- RETURNS   ok stale insufficient_funds invalid_amount limit_reached
 -- INVARIANT minted is what the ledger brought in; the house never has less than nothing; server
@@ -16,26 +15,22 @@
 -- After ok follows 1 when the source had its prizes or no unit moves, or 0 when it is over: it was
 -- voided or paid. Stale means that too many entries of the ledger are not folded, or, with "budget"
 -- behind it, that the budget of the leaderboard is spent.
-local prize_key, totals_key, ledger_key, base_key, budgets_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local nonce, source, token, decimals, units, from, most = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local board, funded_at, until_ms = ARGV[8], ARGV[9], ARGV[10]
-
 local stored = redis.call('HMGET', prize_key, 'from', 'pool', 'state')
 if stored[3] == 'VOID' or stored[3] == 'PAID' then return {'ok', '0'} end
 if stored[1] then return {'ok', '1'} end
-local spent_until = board ~= '' and redis.call('HGET', budgets_key, board)
+local spent_until = board ~= '' and redis.call('HGET', prize_budgets_key, board)
 if spent_until and tonumber(funded_at) < tonumber(spent_until) then return {'stale', 'budget'} end
 local total, account, minted, mints_of_day = 'minted:' .. token, 'h', nil, nil
-local mints_key = #KEYS > 5 and KEYS[#KEYS]
+local mints_key = KEYS[NEXT_KEY]
 if from == 'mint' then
   account, minted = 'm', add_amounts(redis.call('HGET', totals_key, total) or '0', units)
   if not has_at_least('4000000000000000000', minted) then return 'invalid_amount' end
   if mints_key then
-    mints_of_day = count_day_mints(mints_key, token, units, ARGV[#ARGV])
+    mints_of_day = count_day_mints(mints_key, token, units, ARGV[NEXT_ARG])
     if not mints_of_day then return 'limit_reached' end
   end
 else
-  local house = units == '0' and '0' or read_house(totals_key, ledger_key, base_key, token, most)
+  local house = units == '0' and '0' or read_house(totals_key, ledger_key, ledger_base_key, token, most_entries)
   if not house then return 'stale' end
   if not has_at_least(house, units) then return 'insufficient_funds' end
 end
@@ -48,7 +43,7 @@ if units ~= '0' then
   if minted then redis.call('HSET', totals_key, total, minted) end
   if mints_of_day then redis.call('HSET', mints_key, token, mints_of_day) end
 end
-if board ~= '' and until_ms ~= '' then redis.call('HSET', budgets_key, board, until_ms) end
+if board ~= '' and until_ms ~= '' then redis.call('HSET', prize_budgets_key, board, until_ms) end
 redis.call('HSET', prize_key, 'token', token, 'decimals', decimals, 'from', from, 'funded', units,
   'pool', add_amounts(stored[2] or '0', units))
 if units ~= '0' then return 'ok' end

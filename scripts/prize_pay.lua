@@ -4,14 +4,13 @@
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
 --           the house; where the line has an asset also inventory and asset
--- ARGV      1 publish command  2 nonce  3 source  4 next: lines that are paid  5 count: how many
---           lines follow  6 lines: these, with commas between them
+-- ARGV      1 publish  2 nonce  3 source  4 next_line: lines that are paid  5 wanted: how many
+--           lines follow  6 given_lines: these, with commas between them
 -- LEDGER    if units move
 -- RETURNS   ok stale
 -- INVARIANT a line is paid once, in its order; the account of a source that is PAID is empty
 -- Stale means that others have paid meanwhile, or that the lines are not those of the plan.
-local prize_key, plan_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, source, next_line, wanted = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+wanted = tonumber(wanted)
 
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'lines', 'pool', 'paid', 'token', 'decimals', 'from',
   'funded')
@@ -19,17 +18,18 @@ local state, cursor, pool, paid, token, decimals = stored[1], stored[2], stored[
 if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then
   return {'ok', nonce}
 end
-if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
+if state ~= 'PLANNED' or cursor ~= next_line then return 'stale' end
 -- The keys are those of the lines that the caller has read.
-local lines = wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], string.format('%d', next_line + wanted - 1)) or {}
-if table.concat(lines, ',') ~= ARGV[6] then return 'stale' end
+local lines = {}
+if wanted > 0 then lines = redis.call('LRANGE', plan_key, next_line, string.format('%d', next_line + wanted - 1)) end
+if table.concat(lines, ',') ~= given_lines then return 'stale' end
 
 -- Everything is read and computed before the first write. A player may have several lines, so the
 -- last of them is found by token and user.
 local _, now = read_clock()
 local head, tail = '-' .. nonce .. '|user.prize|' .. now .. '|', '|prize|' .. source .. '|'
 local head_of_token = token and head .. token .. '|' .. decimals .. '|' -- a source of assets alone has no token
-local key, count, seqs, last_of, inventories, owned_keys = 5, 0, {}, {}, {}, {}
+local key, count, seqs, last_of, inventories, owned_keys = NEXT_KEY, 0, {}, {}, {}, {}
 local wallets, lists, codes, frees, helds, limits, numbers, entries, won_units = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local postings, of_house, sum, small = {}, '0', '0', 0
 for _, line in ipairs(lines) do

@@ -3,14 +3,11 @@
 -- INCLUDES  clock amounts
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 totals  3 ledger
--- ARGV      1 nonce  2 source  3 reason, escaped
+-- ARGV      1 nonce  2 source  3 reason: escaped
 -- LEDGER    if units move
 -- RETURNS   ok stale
 -- INVARIANT the account of a source that is VOID is empty
 -- Stale means that a line is paid, or that more is in the pool than what was funded.
-local prize_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3]
-local nonce, source, reason = ARGV[1], ARGV[2], ARGV[3]
-
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'pool', 'funded', 'from', 'token')
 local pool, token = stored[3] or '0', stored[6] or ''
 if stored[1] == 'VOID' then return {'ok', nonce} end

@@ -4,6 +4,5 @@
 -- ARGV      1 ttl_ms
 -- CONFIRM   no: it is what a replica confirms
 -- RETURNS   ok
-local probe_key, ttl_ms = KEYS[1], ARGV[1]
 redis.call('SET', probe_key, '1', 'PX', ttl_ms)
 return 'ok'

@@ -2,8 +2,8 @@
 -- up to a number, or changes nothing.
 -- INCLUDES  int_to_string skewed_clock
 -- KEYS      1 rate
--- ARGV      1 µs for one permit  2 burst  3 permits wanted, 0 to take none  4 permits used already
---           5 node_ms: the time of the node
+-- ARGV      1 interval: µs for one permit  2 burst  3 wanted: permits wanted, 0 to take none
+--           4 used: permits used already  5 node_ms: the time of the node
 -- CONFIRM   no: a permit may be given twice
 -- RETURNS   ok rate_limited stale
 -- INVARIANT in any time, no permit is taken after the burst and what grew back are taken or charged
@@ -14,9 +14,7 @@
 -- node differ: a time that is written by a wrong clock would refuse requests for as long as it was
 -- ahead. Nodes that had the same wrong clock have written one: a bucket whose excess is more than
 -- four bursts, and than what grows back in a minute, counts as empty.
-local rate_key = KEYS[1]
-local interval, burst, wanted, used = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local node_ms = ARGV[5]
+interval, burst, wanted, used = tonumber(interval), tonumber(burst), tonumber(wanted), tonumber(used)
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])

@@ -2,16 +2,14 @@
 -- current one nor the one before it, shown again soon, revokes the family.
 -- INCLUDES  clock int_to_string
 -- FLAGS     allow-oom
--- KEYS      1 family  2 user  3 families of the user
--- ARGV      1 digest of the token  2 digest of the next token  3 longest idle time in ms
---           4 how long the token before the current one may be shown again, in ms
---           5 name of the family
+-- KEYS      1 family  2 user  3 families: of the user
+-- ARGV      1 digest: of the token  2 next_digest: digest of the next token  3 idle_ms: longest
+--           idle time in ms  4 grace_ms: how long the token before the current one may be shown
+--           again, in ms  5 name: of the family
 -- RETURNS   ok unauthenticated refresh_reused
 -- INVARIANT a token has one successor; a resend is ok while the successor was not used; a family
 --           ends with its user, and when the user's sessions were ended after it began
-local family_key, user_key, families_key = KEYS[1], KEYS[2], KEYS[3]
-local digest, next_digest, idle_ms, grace_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local family_name = ARGV[5]
+idle_ms, grace_ms = tonumber(idle_ms), tonumber(grace_ms)
 
 local now_ms, now = read_clock()
 local family = redis.call('HMGET', family_key, 'current', 'game', 'until', 'start', 'by', 'prev', 'rotated', 'reused')
@@ -33,5 +31,5 @@ end
 redis.call('HSET', family_key, 'current', next_digest, 'prev', digest, 'rotated', now)
 local ttl_ms = math.max(1, math.min(idle_ms, tonumber(ends_ms) - now_ms))
 redis.call('PEXPIRE', family_key, int_to_string(ttl_ms))
-redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), family_name)
+redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), name)
 return {'ok', game, start, server_key}

@@ -1,14 +1,13 @@
 -- refresh_start: begins a family of refresh tokens for a player who exists, or changes nothing.
 -- INCLUDES  clock int_to_string
--- KEYS      1 family  2 user  3 families of the user
--- ARGV      1 digest of the first token  2 game  3 longest idle time in ms  4 longest life in ms
---           5 name of the family  6 id of the server key that made it or ''
+-- KEYS      1 family  2 user  3 families: of the user
+-- ARGV      1 digest: of the first token  2 game  3 idle_ms: longest idle time in ms  4 life_ms:
+--           longest life in ms  5 name: of the family  6 server_key: id of the server key that made
+--           it or ''
 -- RETURNS   ok user_not_found
 -- INVARIANT a family ends when it was idle or lived too long, whichever is first; the list of
 --           families misses none; it begins after the player's sessions were ended last
-local family_key, user_key, families_key = KEYS[1], KEYS[2], KEYS[3]
-local digest, game, idle_ms, life_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local family, server_key = ARGV[5], ARGV[6]
+idle_ms, life_ms = tonumber(idle_ms), tonumber(life_ms)
 
 local user = redis.call('HMGET', user_key, 'game', 'ended')
 local user_exists, ended_ms = user[1], tonumber(user[2] or '0')
@@ -21,6 +20,6 @@ redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', ends_te
 local ttl_ms = math.min(idle_ms, life_ms)
 redis.call('PEXPIRE', family_key, int_to_string(ttl_ms))
 redis.call('ZREMRANGEBYSCORE', families_key, '-inf', now)
-redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), family)
+redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), name)
 redis.call('PEXPIRE', families_key, int_to_string(life_ms))
 return {'ok', start}

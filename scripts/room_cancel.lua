@@ -1,38 +1,24 @@
 -- room_cancel: ends a room without a result and gives every stake back, or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats players stake
---           refund end_room
+-- INCLUDES  clock amounts balance count_stake receipt call event marks save_change seats players
+--           stake refund end_room
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a
---           room that was read as disputed  6 cancelled  7 due  then the ledger of
---           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
---           the outbox of a room with feeds, and the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for server and operator)  6
---           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
---           operator tournament no_show  10 events_ms: how long the events outlive the room
---           11 was_disputed: 1 when the room was read as disputed
+-- KEYS      1 room  2 events  3 open  4 created  5 started: or disputed of a room that was read as
+--           disputed  6 cancelled  7 due  then the ledger of a paid room, player_rooms of each of
+--           the users, in a paid room with wallet and lines, and the outbox of a room with feeds
+-- ARGV      4 publish  5 user: '' for server and operator  6 caller_game: game  7 room_id  8 users:
+--           ids of the users whose keys are given  9 reason: host server operator tournament
+--           no_show  10 events_ms: how long the events outlive the room  11 was_disputed: 1 when
+--           the room was read as disputed
 -- LEDGER    if a stake goes back
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started forbidden
 -- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly
 --           while it is so
-local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, users, reason, events_ms, was_disputed = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks')
 local settings, marks = fields[1], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals game visibility keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
@@ -43,7 +29,7 @@ local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
 if user ~= '' and not is_open then return refuse('already_started', nonce) end
 if is_disputed and was_disputed ~= '1' then return {'stale', nonce} end
 local paid = entry ~= '0'
-local first_player = paid and 9 or 8
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of, seats = collect_player_keys(users, first_player, paid), read_seats(room_key)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end

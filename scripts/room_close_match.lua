@@ -4,8 +4,9 @@
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 cancelled  6 due  7 outbox  then player_rooms of
 --           each of the users
--- ARGV      1 publish  2 nonce  3 game  4 room id  5 ids of the users whose keys are given
---           6 events_ms: how long the events outlive the room  7 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 caller_game: game  4 room_id  5 users: ids of the users whose
+--           keys are given  6 events_ms: how long the events outlive the room  7 node_ms: the time
+--           of the node
 -- RETURNS   ok stale room_not_found
 -- INVARIANT nothing ends before its time by the store's clock; a player who sits down is in a match
 --           that starts or in none: whoever is the last sits down before this script, or not at
@@ -13,22 +14,16 @@
 -- A room that started or ended stays as it is, and one whose deadline is still to come: ok too. The
 -- last player to sit down starts the match. Stale with "clock" means that the clocks of store and
 -- node differ.
-local room_key, events_key, open_key, created_key, cancelled_key, due_key, outbox_key = unpack(KEYS, 1, 7)
-local publish, nonce, caller_game, room_id, users, events_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local node_ms = ARGV[7]
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'deadline')
 local settings, deadline = fields[1], fields[3]
 if not settings then return {'room_not_found', nonce} end
-local decimals, game, visibility, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: decimals game visibility keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: decimals game visibility keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game or not deadline then return {'room_not_found', nonce} end
 local now_ms, now = read_clock()
 if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if status ~= 'CREATED' or now_ms < tonumber(deadline) then return 'ok' end
-local seats, keys_of = read_seats(room_key), collect_player_keys(users, 8, false)
+local seats, keys_of = read_seats(room_key), collect_player_keys(users, NEXT_KEY, false)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 reject_strings(1, #KEYS)
 

@@ -106,7 +106,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomJoin, 2, nil)
 	}},
 	{scripts.RoomJoin, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).call(scripts.RoomJoin, 2, values{"game": f.id + 1})
+		return f.openRoom(nil).call(scripts.RoomJoin, 2, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomJoin, "a private room of no friend", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomJoin, 2, values{"friend": 0})
@@ -183,13 +183,13 @@ var roomExamples = []example{
 		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
 		r.report(2, "add", "1,2,3", 1, "").want(scripts.OK)
 		return r.call(scripts.RoomLeave, 3, values{
-			"users": "1,2,3", "placements": "1:1:750:;2:2:0:;3:0:0:;", "version": r.live("version"),
+			"users": "1,2,3", "placements": "1:1:750:;2:2:0:;3:0:0:;", "computed_for": r.live("version"),
 		})
 	}},
 	{scripts.RoomLeave, "a free game of which the last one reported", "ok", func(f *fixture) call {
 		r := f.openRoom(free).join(2).start()
 		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
-		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "placements": "1:1::;", "version": r.live("version")})
+		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "placements": "1:1::;", "computed_for": r.live("version")})
 	}},
 	{scripts.RoomLeave, "a game of which not all others reported", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2, 3).start()
@@ -209,7 +209,7 @@ var roomExamples = []example{
 	{scripts.RoomLeave, "the others reported, and the result is not there", "stale", func(f *fixture) call {
 		r := f.openRoom(free).join(2).start()
 		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
-		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "version": r.live("version")})
+		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "computed_for": r.live("version")})
 	}},
 	{scripts.RoomLeave, "a disputed game", "room_disputed", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().dispute().call(scripts.RoomLeave, 2, values{"users": "1,2"})
@@ -217,7 +217,7 @@ var roomExamples = []example{
 	{scripts.RoomLeave, "a game that is won then", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).start()
 		return r.call(scripts.RoomLeave, 1, values{
-			"users": "2,1", "placements": "2:1:480:;1:0:0:;", "rake": 20, "version": r.live("version"),
+			"users": "2,1", "placements": "2:1:480:;1:0:0:;", "rake": 20, "computed_for": r.live("version"),
 		})
 	}},
 	{scripts.RoomLeave, "the last who is not ready while a seat is reserved", "ok", func(f *fixture) call {
@@ -248,7 +248,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomLeave, 2, nil)
 	}},
 	{scripts.RoomLeave, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).call(scripts.RoomLeave, 2, values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).call(scripts.RoomLeave, 2, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomLeave, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomLeave, 2, nil)
@@ -271,7 +271,7 @@ var roomExamples = []example{
 	{scripts.RoomReady, "not ready any more", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2)
 		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
-		return r.call(scripts.RoomReady, 2, values{"ready": 0})
+		return r.call(scripts.RoomReady, 2, values{"is_ready": 0})
 	}},
 	{scripts.RoomReady, "ready already", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2)
@@ -295,7 +295,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomReady, 2, nil)
 	}},
 	{scripts.RoomReady, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).call(scripts.RoomReady, 1, values{"game": f.id + 1})
+		return f.openRoom(nil).call(scripts.RoomReady, 1, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomReady, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomReady, 2, nil)
@@ -360,7 +360,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomKick, 1, values{"target": 2})
 	}},
 	{scripts.RoomKick, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).call(scripts.RoomKick, 1, values{"target": 2, "game": f.id + 1})
+		return f.openRoom(nil).join(2).call(scripts.RoomKick, 1, values{"target": 2, "caller_game": f.id + 1})
 	}},
 	{scripts.RoomKick, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomKick, 2, values{"target": 1})
@@ -399,7 +399,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomTransfer, 1, values{"target": 2})
 	}},
 	{scripts.RoomTransfer, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).call(scripts.RoomTransfer, 1, values{"target": 2, "game": f.id + 1})
+		return f.openRoom(nil).join(2).call(scripts.RoomTransfer, 1, values{"target": 2, "caller_game": f.id + 1})
 	}},
 	{scripts.RoomTransfer, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomTransfer, 2, values{"target": 1})
@@ -433,7 +433,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomStart, 1, nil)
 	}},
 	{scripts.RoomStart, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).call(scripts.RoomStart, 1, values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).call(scripts.RoomStart, 1, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomStart, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomStart, 2, nil)
@@ -475,7 +475,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomFinish, 0, values{"placements": "1:1:0:;"})
 	}},
 	{scripts.RoomFinish, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).start().finish("2:1:500:;1:2:0:;", 0).with(values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).start().finish("2:1:500:;1:2:0:;", 0).with(values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomFinish, "a room that was cancelled", "room_closed", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().cancel("1,2").finish("2:1:500:;1:2:0:;", 0)
@@ -580,7 +580,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomReport, 1, nil)
 	}},
 	{scripts.RoomReport, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).start().report(1, "add", "1,2", 0, "").with(values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).start().report(1, "add", "1,2", 0, "").with(values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomReport, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).joinFriends().start().report(3, "add", "1,2", 0, "")
@@ -643,7 +643,7 @@ var roomExamples = []example{
 		return f.openRoom(nil).join(2).start().call(scripts.RoomWindowClose, 0, nil)
 	}},
 	{scripts.RoomWindowClose, "for another version", "stale", func(f *fixture) call {
-		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:500:;2:2:0:;", 2).with(values{"version": 1})
+		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:500:;2:2:0:;", 2).with(values{"computed_for": 1})
 	}},
 	{scripts.RoomWindowClose, "less than the pot", "stale", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().silence(true, "finish", "1:1:499:;2:2:0:;", 2)
@@ -713,7 +713,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomResolve, 0, nil)
 	}},
 	{scripts.RoomResolve, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).start().dispute().resolve("1,2", "").with(values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).start().dispute().resolve("1,2", "").with(values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomResolve, "a game that goes on", "not_disputed", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().resolve("1,2", "")
@@ -744,7 +744,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomCancel, 1, nil)
 	}},
 	{scripts.RoomCancel, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).call(scripts.RoomCancel, 1, values{"game": f.id + 1})
+		return f.openRoom(nil).call(scripts.RoomCancel, 1, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomCancel, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).call(scripts.RoomCancel, 2, values{"users": "1,2"})
@@ -799,8 +799,8 @@ var roomExamples = []example{
 	}},
 	{scripts.RoomSweep, "an older leader", "stale", func(f *fixture) call {
 		r := f.openRoom(values{"idle_ms": 0}).join(2)
-		r.call(scripts.RoomSweep, 0, values{"room_id": "none", "holder": 10}).want(scripts.OK)
-		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "holder": 9})
+		r.call(scripts.RoomSweep, 0, values{"room_id": "none", "fence": 10}).want(scripts.OK)
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "fence": 9})
 	}},
 
 	{scripts.RoomRematch, "of a cancelled room", "ok", func(f *fixture) call {
@@ -843,7 +843,7 @@ var roomExamples = []example{
 		return f.noRoom().call(scripts.RoomRematch, 1, nil)
 	}},
 	{scripts.RoomRematch, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).cancel("1").call(scripts.RoomRematch, 1, values{"game": f.id + 1})
+		return f.openRoom(nil).cancel("1").call(scripts.RoomRematch, 1, values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomRematch, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).cancel("1").call(scripts.RoomRematch, 2, nil)

@@ -1,35 +1,22 @@
 -- room_finish: ends a started room with a result and pays out the pot, or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event payout end_room finish_room
+-- INCLUDES  clock amounts balance count_stake receipt call event payout end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
 --           player_rooms of each seat, in a paid room with wallet and lines and in the order of the
---           placements, the outbox of a room with feeds, and the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 placements, one for
---           each seat of a paid room  8 rake  9 version for which these were computed  10
---           events_ms: how long the events outlive the room
+--           placements, and the outbox of a room with feeds
+-- ARGV      4 publish  5 caller_game: game  6 room_id  7 placements: one for each seat of a paid
+--           room  8 rake  9 computed_for: version for which these were computed  10 events_ms: how
+--           long the events outlive the room
 -- LEDGER    if the room did not have this result already
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed result_conflict
 --           not_started room_disputed
 -- INVARIANT payouts and rake are the pot exactly; no stake stays held; an index names a room
 --           exactly while it is so
-local room_key, events_key, started_key, finished_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local placements, rake, computed_for, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'placements')
 local settings = fields[1]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals game visibility keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' then
   if fields[3] ~= placements then
@@ -47,7 +34,7 @@ if feeds ~= '' then
   outbox_key, last_key = KEYS[last_key], last_key - 1
   reject_strings(last_key + 1, last_key + 1)
 end
-local first_player = paid and 7 or 6
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local payouts = paid and read_payouts(placements, rake, pot, entry, (last_key - 6) / 3)
 if paid and not payouts then return {'stale', nonce} end

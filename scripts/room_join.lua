@@ -1,40 +1,24 @@
 -- room_join: seats a player and takes the stake, or changes nothing.
--- INCLUDES  clock amounts balance check_limits count_stake receipt event marks save_change
+-- INCLUDES  clock amounts balance check_limits count_stake receipt call event marks save_change
 --           take_stake start_room
 -- KEYS      1 room  2 events  3 open  4 player_rooms  then created, started and due when the join
---           may start the room, wallet, lines and ledger of a paid room, and the receipt of a call
---           with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 may the join
---           start the room: 1 or 0  9 profile  10 is the user a friend of the creator: 1, 0, or ''
---           when it was not looked up  11 most seats of a player, 0 for any number
+--           may start the room, wallet, lines and ledger of a paid room
+-- ARGV      4 publish  5 user  6 caller_game: game  7 room_id  8 may_start: may the join start the
+--           room, 1 or 0  9 profile  10 friend: is the user a friend of the creator, 1, 0, or ''
+--           when it was not looked up  11 max_seats: most seats of a player, 0 for any number
 -- LEDGER    if the player was not seated already
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed already_started
 --           banned friends_only room_full limit_reached insufficient_funds
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT the pot is the sum of the stakes; live has the position of the last event; an index
 --           names a room exactly while it is so
-local room_key, events_key, open_key, player_rooms_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, may_start, new_profile, friend = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local max_seats = ARGV[11]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local seat_field = 's' .. user
 local fields = receipt_key and redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user) or
   redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user, 'marks')
 local settings, seat, marks = fields[1], fields[3], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, creator, visibility, friends_only, auto_start =
-  string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game creator visibility friends_only auto_start))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals max_players game creator visibility friends_only auto_start)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
 local needs_friend = not seat and user ~= creator and (friends_only == '1' or visibility == 'private')
@@ -55,7 +39,7 @@ end
 active = string.format('%d', active + 1)
 local starts = auto_start == '1' and active == max_players -- then no seat is reserved any more
 if starts and may_start ~= '1' then return {'stale', nonce} end
-local paid, money, free, held, line, limited = entry ~= '0', may_start == '1' and 8 or 5
+local paid, money, free, held, line, limited = entry ~= '0', may_start == '1' and NEXT_KEY + 3 or NEXT_KEY
 if paid then
   free, held, line, limited = read_balance(KEYS[money], token)
   local over = limited ~= '' and check_limits(KEYS[money], nonce, token, decimals, entry, read_clock())
@@ -73,11 +57,11 @@ if paid then
     free, held, line, limited)
 end
 emit_event(publish, events_key, seq, nonce, now, 'room.joined',
-  version .. '|' .. active .. '|' .. pot .. '|' .. decimals .. '|' .. new_profile)
+  version .. '|' .. active .. '|' .. pot .. '|' .. decimals .. '|' .. profile)
 redis.call('ZADD', player_rooms_key, '0', room_id)
 if starts then
-  local created_key, started_key, due_key = unpack(KEYS, 5, 7)
-  local match_ms = string.match(settings, PATTERN(room_settings: match_ms))
+  local created_key, started_key, due_key = unpack(KEYS, NEXT_KEY, NEXT_KEY + 2)
+  UNPACK(settings, room_settings: match_ms)
   status, seq = 'STARTED', string.format('%d', seq + 1)
   start_room(publish, events_key, open_key, created_key, started_key, due_key, seq, nonce, now, version, 'auto',
     visibility, room_id, now_ms + match_ms)
@@ -86,5 +70,5 @@ elseif visibility == 'public' and not seat and taken == tonumber(max_players) th
   redis.call('ZREM', open_key, room_id)
 end
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), seat_field,
-  'active|0|' .. now .. '|' .. entry .. '|' .. version .. '000|' .. new_profile)
+  'active|0|' .. now .. '|' .. entry .. '|' .. version .. '000|' .. profile)
 return 'ok'

@@ -1,39 +1,25 @@
 -- room_kick: takes a player out before the start, gives the stake back and may ban the player; or
 -- changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
+-- INCLUDES  clock amounts balance count_stake receipt call event marks save_change seats pass_host
 --           players stake remove_seat start_room drop_reserved end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
---           the outbox of a room that was read and has feeds, and the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
---           7 room id  8 ids of the users whose keys are given  9 target  10 ban: 1 or 0  11
---           events_ms: how long the events outlive the room  12 has_outbox: 1 when its key is given
+--           and the outbox of a room that was read and has feeds
+-- ARGV      4 publish  5 user: '' for the game's server  6 caller_game: game  7 room_id  8 users:
+--           ids of the users whose keys are given  9 target  10 ban: 1 or 0  11 events_ms: how long
+--           the events outlive the room  12 has_outbox: 1 when its key is given
 -- LEDGER    if a stake goes back
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started not_participant limit_reached forbidden
 -- INVARIANT the pot is the sum of the stakes; a room has at most 256 bans; live has the position of
 --           the last event; an index names a room exactly while it is so
-local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, users, target, ban, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local has_outbox = ARGV[12]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'bans', 'marks')
 local settings, seat, bans, marks = fields[1], fields[4], fields[5] or '0', fields[6]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals max_players game visibility auto_start min_players
+  match_ms keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
@@ -52,7 +38,7 @@ else
 end
 local paid, is_empty = entry ~= '0', active == '0'
 local starts = not is_empty and auto_start == '1' and ready == active and tonumber(active) >= tonumber(min_players)
-local first_player = paid and 9 or 8
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
 if not keys_of[target] or is_empty and feeds ~= '' and has_outbox ~= '1' then return {'stale', nonce} end

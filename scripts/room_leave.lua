@@ -2,20 +2,18 @@
 -- it, and gives the player's turn to the next one; ends a room that is left to nobody, a paid one
 -- and a match that are left to one player, and one whose players who are left have all reported the
 -- same result; or changes nothing. It also forfeits the seat of a player whose turn is over.
--- INCLUDES  clock skewed_clock amounts balance count_stake receipt event marks save_change seats
---           pass_host players stake refund payout remove_seat start_room drop_reserved end_room
---           finish_room turn next_player
+-- INCLUDES  clock skewed_clock amounts balance count_stake receipt call event marks save_change
+--           seats pass_host players stake refund payout remove_seat start_room drop_reserved
+--           end_room finish_room turn next_player
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due
---           9 turns  then the ledger of a paid room, player_rooms of each of the users, in a paid
---           room with wallet and lines, the outbox of a room that was read and has feeds, and the
---           receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 ids of the
---           users whose keys are given, in the order of the placements  9 placements: what the
---           players left over get  10 rake  11 version for which these were computed (0 when not
---           read yet)  12 events_ms: how long the events outlive the room
---           13 deadline of the turn that is over ('' for a player who leaves)  14 node_ms: the
---           time of the node
+-- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  9 turns
+--           then the ledger of a paid room, player_rooms of each of the users, in a paid room with
+--           wallet and lines, and the outbox of a room that was read and has feeds
+-- ARGV      4 publish  5 user  6 caller_game: game  7 room_id  8 users: ids of the users whose keys
+--           are given, in the order of the placements  9 placements: what the players left over get
+--           10 rake  11 computed_for: version for which these were computed (0 when not read yet)
+--           12 events_ms: how long the events outlive the room  13 over: deadline of the turn that
+--           is over ('' for a player who leaves)  14 node_ms: the time of the node
 -- LEDGER    if a stake goes back or the pot is paid out
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
 --           room_disputed
@@ -25,27 +23,12 @@
 --           reports and room_window_close
 -- Stale with "clock" means that a turn is not ended, because the clocks of store and node differ.
 -- Stale with "window" means that the window for reports is over: room_window_close comes first.
-local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key, turns_key =
-  unpack(KEYS, 1, 9)
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, users, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local events_ms, over, node_ms = ARGV[12], ARGV[13], ARGV[14]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local seat_field = 's' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks')
 local settings, seat, marks = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players = string.match(settings,
-  PATTERN(room_settings: entry token decimals max_players game visibility auto_start min_players))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals max_players game visibility auto_start min_players)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
@@ -77,7 +60,7 @@ end
 local is_match = feeds ~= '' and string.byte(feeds) == 116 -- "t."; before its start it ends at its deadline
 local is_empty, is_won = left == 0 and not (is_match and is_open), (paid or is_match) and not is_open and left == 1
 local starts = is_open and not is_empty and auto_start == '1' and ready == active and left >= tonumber(min_players)
-local first_player = paid and 11 or 10
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
 if not keys_of[user] then return {'stale', nonce} end

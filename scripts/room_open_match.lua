@@ -3,31 +3,27 @@
 -- INCLUDES  clock event
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 free_rooms  then
 --           player_rooms of each of the users
--- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given, the host first
---           5 step between ids  6 offset of the shard's ids  7 code  8 settings  9 document
---           10 deadline: ms until which the players may sit down  11 stakes: 1 when its tournament
---           has a fee or a prize, else 0  12 dispute_ms: how long a dispute may last  then the
---           profile of each of them
+-- ARGV      1 publish  2 nonce  3 room_id  4 users: ids of the users whose keys are given, the host
+--           first  5 id_step: step between ids  6 id_offset: offset of the shard's ids  7 code
+--           8 settings  9 document  10 deadline: ms until which the players may sit down
+--           11 stakes: 1 when its tournament has a fee or a prize, else 0  12 dispute_ms: how long
+--           a dispute may last  then the profile of each of them
 -- RETURNS   ok stale
 -- INVARIANT a match has one room; its seats are for its players alone; a code names one room; ids
 --           are unique over the shards
 -- Stale means that the code is taken. Whoever opens the room again, under the same id, gets it as
 -- it is.
-local room_key, events_key, code_key, next_key, due_key, all_key, created_key, free_rooms_key = unpack(KEYS, 1, 8)
-local publish, nonce, room_id, users, id_step, id_offset = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local code, settings, document, deadline, stakes, dispute_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local first_player, first_profile = 9, 13 -- in KEYS and ARGV
+local first_player, first_profile = NEXT_KEY, NEXT_ARG
 
 if redis.call('EXISTS', room_key) == 1 then return 'ok' end
 if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
 
-local max_players, game, visibility, idle_ms, age_ms =
-  string.match(settings, PATTERN(room_settings: max_players game visibility idle_ms age_ms))
+UNPACK(settings, room_settings: max_players game visibility idle_ms age_ms)
 local now_ms, now = read_clock()
 local status, version, seq, pot, active, ready, changed = 'CREATED', '1', '1', '0', '0', '0', now
 local host, reserved = string.match(users, '^%d+'), max_players
 redis.call('SET', code_key, room_id)
-local id = string.format('%d', redis.call('INCR', next_key) * id_step + id_offset)
+local id = string.format('%d', redis.call('INCR', next_id_key) * id_step + id_offset)
 emit_event(publish, events_key, seq, nonce, now, 'room.created', version .. '|' .. code .. '|' .. game .. '|' ..
   max_players .. '||0|0|' .. ARGV[first_profile])
 redis.call('HSET', room_key, 'settings', settings, 'document', document, 'code', code, 'id', id, 'created', now,

@@ -1,42 +1,30 @@
 -- room_rematch: opens a room with the settings of one that ended, seats the caller and reserves
 -- seats for the others; or changes nothing.
--- INCLUDES  clock amounts balance check_limits count_stake receipt event seats players take_stake
---           open_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt call event seats players
+--           take_stake open_room
 -- KEYS      1 room  2 events  then the keys of the new room as open_room wants them, with the
---           ledger of a paid one, player_rooms of each of the others, and the receipt of a call
---           with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8
---           step between ids  9 offset of the shard's ids  10 code  11 document of the new room  12
---           profile  13 ids of the others  14 most seats of a player, 0 for any number  15
---           most rooms made by a player that have not ended, likewise  16 ids of the player's rooms
---           that have ended: with "," behind each, and before them when all were looked up  17
---           stakes of the new room: 1 when a free one feeds a leaderboard with prizes, else ''
+--           ledger of a paid one, and player_rooms of each of the others
+-- ARGV      4 publish  5 user  6 caller_game: game  7 new_room_id: id of the new room  8 id_step:
+--           step between ids  9 id_offset: offset of the shard's ids  10 code  11 document: of the
+--           new room  12 profile  13 users: ids of the others  14 max_seats: most seats of a
+--           player, 0 for any number  15 max_rooms: most rooms made by a player that have not
+--           ended, likewise  16 ended: ids of the player's rooms that have ended, with "," behind
+--           each, and before them when all were looked up  17 stakes: of the new room, 1 when a
+--           free one feeds a leaderboard with prizes, else ''
 -- LEDGER    if the room had no rematch
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
 --           already_started limit_reached insufficient_funds forbidden
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT a room has one rematch, that of the first caller
 -- The id of the rematch follows ok when it is not the new room.
-local room_key, events_key = KEYS[1], KEYS[2]
-local first_new = 3 -- where the keys of the new room begin
+local first_new = NEXT_KEY -- where the keys of the new room begin
 local new_room_key = KEYS[first_new]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local new_room_id, id_step, id_offset, code, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local others, max_seats, max_rooms, ended, stakes = ARGV[13], ARGV[14], ARGV[15], ARGV[16], ARGV[17]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'rematch')
 local settings, seat, rematch = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, game, visibility, feeds = string.match(settings, PATTERN(room_settings: entry game visibility feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry game visibility feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
 if not seat or string.byte(seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
@@ -44,7 +32,7 @@ if string.byte(feeds) == 116 then return refuse('forbidden', nonce) end -- "t.":
 if status == 'CREATED' then return refuse('not_started', nonce) end
 if status ~= 'FINISHED' and status ~= 'CANCELLED' then return refuse('already_started', nonce) end
 if rematch then return refuse('ok', nonce, rematch) end
-local keys_of = collect_player_keys(others, entry ~= '0' and 17 or 15, false)
+local keys_of = collect_player_keys(users, entry ~= '0' and NEXT_KEY + 14 or NEXT_KEY + 12, false)
 local now_ms, now = read_clock()
 local held, lists = {}, {}
 for _, other in ipairs(read_seats(room_key)) do

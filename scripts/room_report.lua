@@ -1,18 +1,17 @@
 -- room_report: stores what a player of a room that is settled by consensus saw, ends the room with
 -- it when the players agree, and freezes the pot when they do not; or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event seats payout end_room finish_room
+-- INCLUDES  clock amounts balance count_stake receipt call event seats payout end_room finish_room
 --           report_window dispute_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
---           of the placements, the outbox of a room with feeds, and the receipt of a call with a
---           key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 effect, what
---           the report must do: add, agree, concede, contradict, repeat or conflict; '' when it
---           names other players than the room has  9 seen: "<status>|<active seats>" of the room
---           for which the effect was found  10 compared: user with whose report it was compared, ''
---           for none  11 report: as it is stored  12 placements, one for each seat of a paid room
---           13 rake  14 dispute_ms: how long a dispute may last, unless the room has its own time
+--           of the placements, and the outbox of a room with feeds
+-- ARGV      4 publish  5 user  6 caller_game: game  7 room_id  8 effect: what the report must do:
+--           add, agree, concede, contradict, repeat or conflict; '' when it names other players
+--           than the room has  9 seen: "<status>|<active seats>" of the room for which the effect
+--           was found  10 compared: user with whose report it was compared, '' for none  11 report:
+--           as it is stored  12 placements: one for each seat of a paid room  13 rake
+--           14 dispute_ms: how long a dispute may last, unless the room has its own time
 --           15 events_ms: how long the events outlive the room  16 window_ms: how long the others
 --           may report after the first report
 -- LEDGER    if the report ends the room
@@ -25,27 +24,12 @@
 -- A report never changes, nor do the seats of a started room but for those that are forfeited: so
 -- what the caller found by comparing stays true while as many seats are active. Stale with "window"
 -- means that the window is over: room_window_close comes first.
-local room_key, events_key, started_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local disputed_key, due_key = KEYS[5], KEYS[6]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, effect, seen, compared, report = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local placements, rake, dispute_ms, events_ms, window_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local report_field = 'r' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, report_field, 'window', 'dispute_ms')
 local settings, seat = fields[1], fields[3]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals game visibility keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
 if status == 'CANCELLED' then return refuse('room_closed', nonce) end
@@ -60,7 +44,7 @@ if status == 'FINISHED' or fields[4] then
 end
 local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
-local first_player = paid and 8 or 7
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local payouts, ends, seats, window_ends = nil, effect == 'agree' or effect == 'concede'
 local now_ms, now = read_clock()

@@ -1,40 +1,25 @@
 -- room_resolve: ends a disputed room by the word of the operator, with a result or by giving every
 -- stake back, or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event seats players stake refund payout
+-- INCLUDES  clock amounts balance count_stake receipt call event seats players stake refund payout
 --           end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  7 disputes_lost  then the
 --           ledger of a paid room, player_rooms of each of the users, in a paid room with wallet
---           and lines, the outbox of a room with feeds, and the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 ids of the users
---           whose keys are given, in the order of the placements  8 outcome: finish or cancel; ''
---           when the result names other players than the room has  9 placements  10 rake  11
---           version for which these were computed  12 events_ms: how long the events outlive the
---           room  13 losers: ids of the users who reported something else than the result
+--           and lines, and the outbox of a room with feeds
+-- ARGV      4 publish  5 caller_game: game  6 room_id  7 users: ids of the users whose keys are
+--           given, in the order of the placements  8 outcome: finish or cancel; '' when the result
+--           names other players than the room has  9 placements  10 rake  11 computed_for: version
+--           for which these were computed  12 events_ms: how long the events outlive the room
+--           13 losers: ids of the users who reported something else than the result
 -- LEDGER    if the room is disputed
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_disputed result_conflict
 -- INVARIANT payouts and rake are the pot exactly, or every stake is returned; an index names a room
 --           exactly while it is so; each loser of a dispute is counted once
-local room_key, events_key, disputed_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local cancelled_key, due_key, disputes_lost_key = KEYS[5], KEYS[6], KEYS[7]
-local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local users, outcome, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local events_ms, losers = ARGV[12], ARGV[13]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'disputed', 'placements')
 local settings = fields[1]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals game visibility keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if not fields[3] then return refuse('not_disputed', nonce) end
 if status ~= 'DISPUTED' then
@@ -46,7 +31,7 @@ end
 if outcome == '' or version ~= computed_for then return {'stale', nonce} end
 local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
-local first_player = paid and 9 or 8
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local seats, keys_of = read_seats(room_key), collect_player_keys(users, first_player, paid)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end

@@ -43,7 +43,7 @@ func TestAResultThatIsNotThePotChangesNothing(t *testing.T) {
 				r.finish(u.placements, u.rake).changesNothing(scripts.Stale)
 			}
 		}
-		r.finish("1:1:700:;2:2:30:;3:3:0:;", 20).with(values{"version": 1}).changesNothing(scripts.Stale)
+		r.finish("1:1:700:;2:2:30:;3:3:0:;", 20).with(values{"computed_for": 1}).changesNothing(scripts.Stale)
 		result := r.finish("1:1:700:;2:2:30:;3:3:0:;", 20)
 		for _, users := range []string{"1", "1,2", "1,2,3,4"} { // whose keys are given
 			result.with(values{"users": users}).changesNothing(scripts.Stale)
@@ -59,13 +59,13 @@ func TestAResultOfTheLastOneLeftThatIsNotThePotChangesNothing(t *testing.T) {
 		f := newFixture(t, db)
 		r := f.openRoom(nil).join(2, 3).start()
 		r.call(scripts.RoomLeave, 3, nil).want(scripts.OK)
-		leave := r.call(scripts.RoomLeave, 2, values{"users": "1,2,3", "version": r.live("version")})
+		leave := r.call(scripts.RoomLeave, 2, values{"users": "1,2,3", "computed_for": r.live("version")})
 		for _, u := range unbalanced {
 			leave.with(values{"placements": u.placements, "rake": u.rake}).changesNothing(scripts.Stale)
 		}
 		leave = leave.with(values{"placements": "1:1:700:;2:0:0:;3:0:0:;", "rake": 50})
-		leave.with(values{"version": 1}).changesNothing(scripts.Stale)
-		leave.with(values{"version": ""}).changesNothing(scripts.Stale)
+		leave.with(values{"computed_for": 1}).changesNothing(scripts.Stale)
+		leave.with(values{"computed_for": ""}).changesNothing(scripts.Stale)
 		leave.with(values{"users": "2,1"}).changesNothing(scripts.Stale)
 		leave.want(scripts.OK)
 		f.wantBalances("1450|0", "750|0", "750|0")
@@ -192,7 +192,7 @@ func TestTheLast32CallsOfARoomAreRecognised(t *testing.T) {
 		r := f.openRoom(free).join(2)
 		var calls []call
 		for i := range 34 {
-			c := r.call(scripts.RoomReady, 2, values{"ready": (i + 1) % 2})
+			c := r.call(scripts.RoomReady, 2, values{"is_ready": (i + 1) % 2})
 			c.want(scripts.OK)
 			calls = append(calls, c)
 		}
@@ -200,7 +200,7 @@ func TestTheLast32CallsOfARoomAreRecognised(t *testing.T) {
 		for _, i := range []int{32, 30, 4, 2} {
 			calls[i].changesNothing(scripts.OK)
 		}
-		r.call(scripts.RoomReady, 2, values{"ready": 1}).keyed().want(scripts.OK)
+		r.call(scripts.RoomReady, 2, values{"is_ready": 1}).keyed().want(scripts.OK)
 		for _, i := range []int{33, 31, 5, 3} {
 			calls[i].changesNothing(scripts.OK)
 		}
@@ -217,10 +217,10 @@ func TestANonceIsNotFoundAcrossTwoMarks(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		r := newFixture(t, db).openRoom(free).join(2)
 		for i, nonce := range []string{"aaaabbbb", "ccccdddd"} {
-			r.call(scripts.RoomReady, 2, values{"ready": 1 - i, "nonce": nonce}).want(scripts.OK)
+			r.call(scripts.RoomReady, 2, values{"is_ready": 1 - i, "nonce": nonce}).want(scripts.OK)
 		}
 		version := r.live("version")
-		r.call(scripts.RoomReady, 2, values{"ready": 1, "nonce": "bbbbcccc"}).want(scripts.OK)
+		r.call(scripts.RoomReady, 2, values{"is_ready": 1, "nonce": "bbbbcccc"}).want(scripts.OK)
 		if r.live("version") == version {
 			t.Error("the call is taken for a resend")
 		}
@@ -242,7 +242,7 @@ func TestACallWithoutAKeyIsRecognisedAfterAnotherOne(t *testing.T) {
 			r.call(scripts.RoomLeave, 1, nil),
 			r.call(scripts.RoomJoin, 1, nil),
 			r.call(scripts.RoomTransfer, 2, values{"target": 1}),
-			r.call(scripts.RoomReady, 2, values{"ready": 0}),
+			r.call(scripts.RoomReady, 2, values{"is_ready": 0}),
 			r.call(scripts.RoomStart, 1, nil),
 			r.call(scripts.RoomCancel, 0, values{"users": "1,2"}),
 		} {
@@ -370,10 +370,10 @@ func TestAnEndedRoomLosesItsEventsFirst(t *testing.T) {
 func TestAnOlderLeaderOfTheSweepChangesNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		r := newFixture(t, db).openRoom(values{"idle_ms": 0}).join(2)
-		r.call(scripts.RoomSweep, 0, values{"room_id": "none", "holder": 10}).want(scripts.OK)
+		r.call(scripts.RoomSweep, 0, values{"room_id": "none", "fence": 10}).want(scripts.OK)
 		sweep := r.call(scripts.RoomSweep, 0, values{"users": "1,2"})
-		sweep.with(values{"holder": 9}).changesNothing(scripts.Stale)
-		sweep.with(values{"holder": 10}).want(scripts.OK)
+		sweep.with(values{"fence": 9}).changesNothing(scripts.Stale)
+		sweep.with(values{"fence": 10}).want(scripts.OK)
 		if got := r.live("status"); got != "CANCELLED" {
 			t.Errorf("the same leader may go on, but the room is %s", got)
 		}
@@ -433,7 +433,7 @@ func TestARoomKeepsItsNewestEvents(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		r := newFixture(t, db).openRoom(free).join(2)
 		for i := range 400 {
-			r.call(scripts.RoomReady, 2, values{"ready": 1 - i%2}).want(scripts.OK)
+			r.call(scripts.RoomReady, 2, values{"is_ready": 1 - i%2}).want(scripts.OK)
 		}
 		entries := r.list(keys.RoomEvents(r.shard, r.id))
 		if n := len(entries); n < 256 || n > 319 {

@@ -1,32 +1,19 @@
 -- room_state_set: changes values of the shared state of a room, or changes nothing.
--- INCLUDES  clock receipt event marks save_change
--- KEYS      1 room  2 events  then the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
---           7 host_only: 1 when a name is the host's alone  8 version that the caller read  9 the
---           changed values as a JSON object  10 the deleted names with commas  11 max_bytes
---           12 max_names  then pairs of a changed name and its value
+-- INCLUDES  clock receipt call event marks save_change
+-- KEYS      1 room  2 events
+-- ARGV      4 publish  5 user: '' for the game's server  6 caller_game: game  7 host_only: 1 when a
+--           name is the host's alone  8 read_version: version that the caller read  9 patch: the
+--           changed values as a JSON object  10 deleted: the deleted names with commas
+--           11 max_bytes  12 max_names  then pairs of a changed name and its value
 -- RETURNS   ok replay idempotency_key_reused room_not_found room_closed room_disputed
 --           not_participant not_host version_conflict limit_reached
 -- INVARIANT bytes and names are those of the values; live has the position of the last event
 -- The version of the state follows version_conflict, the name of the limit limit_reached.
-local room_key, events_key = KEYS[1], KEYS[2]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local host_only, read_version, patch, deleted, max_bytes, max_names =
-  ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 'state')
 local settings, seat, marks = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: game visibility)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not seat then return refuse('room_not_found', nonce) end
@@ -34,14 +21,13 @@ if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed
 if user ~= '' and (not seat or string.byte(seat) ~= 97) then return refuse('not_participant', nonce) end -- not "active"
 if host_only == '1' and user ~= host then return refuse('not_host', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
-local state_version, bytes, names, logged =
-  string.match(fields[5] or '0|2|0|0', PATTERN(room_state: state_version bytes names logged))
+UNPACK(fields[5] or '0|2|0|0', room_state)
 if state_version ~= read_version then return refuse('version_conflict', nonce, state_version) end
 
 bytes, names = tonumber(bytes), tonumber(names)
 -- The size of an object is its braces and, for each name, quotes, colon and comma.
 local changes, removed = {}, {}
-for i = 13, #ARGV, 2 do
+for i = NEXT_ARG, #ARGV, 2 do
   local field = 'k:' .. ARGV[i]
   local had = redis.call('HSTRLEN', room_key, field)
   bytes = bytes + #ARGV[i + 1] - had

@@ -3,15 +3,15 @@
 -- INCLUDES  clock skewed_clock amounts balance count_stake event seats players stake refund
 --           end_room
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a room that
---           was read as disputed  6 finished  7 cancelled  8 due  9 all
---           10 code  11 fence  12 ledger of a paid room, free_rooms of a free one  then
+-- KEYS      1 room  2 events  3 open  4 created  5 started: or disputed of a room that was read as
+--           disputed  6 finished  7 cancelled  8 due  9 all  10 code  11 fence
+--           12 ledger_or_free_rooms: ledger of a paid room, free_rooms of a free one  then
 --           player_rooms of each of the users, in a paid room with wallet and lines, and the outbox
 --           of a room with feeds
--- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given  5 fencing token
---           of the sweep's leader  6 events_ms: how long the events outlive the room  7 dispute_ms:
---           how long a dispute may last, unless the room has its own time  8 was_disputed: 1 when
---           the room was read as disputed  9 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 room_id  4 users: ids of the users whose keys are given  5 fence:
+--           fencing token of the sweep's leader  6 events_ms: how long the events outlive the room
+--           7 dispute_ms: how long a dispute may last, unless the room has its own time
+--           8 was_disputed: 1 when the room was read as disputed  9 node_ms: the time of the node
 -- LEDGER    if stakes go back
 -- RETURNS   ok stale
 -- INVARIANT nothing ends before its time by the store's clock; a leader that has a successor
@@ -20,27 +20,20 @@
 -- Stale means that the keys of a player are missing, or that a window for reports runs, which
 -- room_window_close ends; "fence" behind it, that the leader has a successor; "clock", that the
 -- clocks of store and node differ.
-local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key =
-  unpack(KEYS, 1, 8)
-local all_key, code_key, fence_key, ledger_key, free_rooms_key = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[12]
-local publish, nonce, room_id, users, token_of_leader, events_ms =
-  ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local dispute_ms, was_disputed, node_ms = ARGV[7], ARGV[8], ARGV[9]
+local ledger_key, free_rooms_key = ledger_or_free_rooms_key, ledger_or_free_rooms_key
 
 local newest = redis.call('GET', fence_key)
-if newest and tonumber(token_of_leader) < tonumber(newest) then return {'stale', 'fence'} end
+if newest and tonumber(fence) < tonumber(newest) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'created', 'started', 'finished',
   'disputed', 'window', 'dispute_ms')
 local settings, created, started, finished, disputed = fields[1], fields[3], fields[4], fields[5], fields[6]
 if not settings then
-  redis.call('SET', fence_key, token_of_leader)
+  redis.call('SET', fence_key, fence)
   redis.call('ZREM', due_key, room_id)
   return {'ok', nonce}
 end
-local entry, token, decimals, game, visibility, match_ms, idle_ms, age_ms, keep_ms, feeds = string.match(settings,
-  PATTERN(room_settings: entry token decimals game visibility match_ms idle_ms age_ms keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host, changed =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
+UNPACK(settings, room_settings: entry token decimals game visibility match_ms idle_ms age_ms keep_ms feeds)
+UNPACK(fields[2], room_live without nonce)
 local now_ms, now = read_clock()
 if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
@@ -60,13 +53,13 @@ end
 local paid, is_over = entry ~= '0', now_ms >= deadline
 local seats, keys_of
 if reason and is_over then
-  seats, keys_of = read_seats(room_key), collect_player_keys(users, 13, paid)
+  seats, keys_of = read_seats(room_key), collect_player_keys(users, NEXT_KEY, paid)
   if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 end
 reject_strings(1, 9)
 reject_strings(12, #KEYS)
 
-redis.call('SET', fence_key, token_of_leader)
+redis.call('SET', fence_key, fence)
 if not is_over then
   if not reason and now_ms >= finished + events_ms then
     redis.call('DEL', events_key)

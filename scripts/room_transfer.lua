@@ -1,28 +1,15 @@
 -- room_transfer: makes a seated player the host, or changes nothing. The host of a match whose seat
 -- is still reserved may not call it.
--- INCLUDES  clock receipt event marks save_change
--- KEYS      1 room  2 events  then the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
---           7 target
+-- INCLUDES  clock receipt call event marks save_change
+-- KEYS      1 room  2 events
+-- ARGV      4 publish  5 user: '' for the game's server  6 caller_game: game  7 target
 -- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
 -- INVARIANT live has the position of the last event
-local room_key, events_key = KEYS[1], KEYS[2]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local target = ARGV[7]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'marks')
 local settings, own_seat, target_seat, marks = fields[1], fields[3], fields[4], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
-local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: game visibility)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not own_seat then return refuse('room_not_found', nonce) end

@@ -1,31 +1,19 @@
 -- room_turn_set: gives a player the turn for some seconds, or ends the turns, or changes nothing.
--- INCLUDES  clock receipt event marks save_change turn has_stakes
--- KEYS      1 room  2 events  3 turns  then the receipt of a call with a key
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
---           7 room id  8 player who gets the turn ('' for nobody)  9 seconds  10 timeout: skip or
---           forfeit, what happens at the deadline; a player's turn skips in a room with stakes, and
---           each turn in a match with stakes whose players report the result
+-- INCLUDES  clock receipt call event marks save_change turn has_stakes
+-- KEYS      1 room  2 events  3 turns
+-- ARGV      4 publish  5 user: '' for the game's server  6 caller_game: game  7 room_id  8 player:
+--           who gets the turn ('' for nobody)  9 seconds  10 timeout: skip or forfeit, what happens
+--           at the deadline; a player's turn skips in a room with stakes, and each turn in a match
+--           with stakes whose players report the result
 -- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host room_disputed
 --           not_started not_participant forbidden
 -- INVARIANT a room with a turn is in turns, with its deadline; live has the position of the last
 --           event
-local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, player, seconds, timeout = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
-
-if receipt_key then
-  local first = find_receipt(receipt_key, fingerprint)
-  if first then return first end
-end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 's' .. player, 'turn', 'stakes')
 local settings, marks, player_seat, turn = fields[1], fields[4], fields[5], fields[6]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, game, visibility, feeds = string.match(settings, PATTERN(room_settings: entry game visibility feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry game visibility feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end

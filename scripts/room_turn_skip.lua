@@ -4,7 +4,7 @@
 -- INCLUDES  clock skewed_clock event seats turn next_player
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 turns
--- ARGV      1 publish  2 nonce  3 room id  4 node_ms: the time of the node  5 least_ms: how long
+-- ARGV      1 publish  2 nonce  3 room_id  4 node_ms: the time of the node  5 least_ms: how long
 --           the next turn lasts at least
 -- RETURNS   ok stale
 -- INVARIANT no turn ends before its time by the store's clock, and none ends twice; a room with a
@@ -12,14 +12,9 @@
 --           end after three times as many skips as there are active seats, if nothing else happens
 -- Stale means that the turn ends with a forfeited seat: that is room_leave. With "clock" behind it,
 -- the clocks of store and node differ.
-local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
-local publish, nonce, room_id, node_ms, least_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 local fields = redis.call('HMGET', room_key, 'live', 'turn', 'skips')
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[1] or '', PATTERN(room_live: status version seq nonce pot active reserved ready host))
-local turn_user, deadline, seconds, timeout =
-  string.match(fields[2] or '', PATTERN(room_turn: turn_user deadline seconds timeout))
+UNPACK(fields[1] or '', room_live without nonce changed)
+UNPACK(fields[2] or '', room_turn)
 if status ~= 'STARTED' or not turn_user then
   redis.call('ZREM', turns_key, room_id)
   return 'ok'

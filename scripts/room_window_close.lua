@@ -7,11 +7,11 @@
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
 --           of the placements, and the outbox of a room with feeds
--- ARGV      1 publish  2 nonce  3 room id  4 outcome: finish; dispute when silence may not agree;
---           open when nobody who stayed made a report  5 placements, one for each seat of
---           a paid room  6 rake  7 version for which these were computed  8 dispute_ms: how long a
---           dispute may last, unless the room has its own time  9 events_ms: how long the events
---           outlive the room  10 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 room_id  4 outcome: finish; dispute when silence may not agree;
+--           open when nobody who stayed made a report  5 placements: one for each seat of a paid
+--           room  6 rake  7 computed_for: version for which these were computed  8 dispute_ms: how
+--           long a dispute may last, unless the room has its own time  9 events_ms: how long the
+--           events outlive the room  10 node_ms: the time of the node
 -- LEDGER    if the room is finished
 -- RETURNS   ok stale
 -- INVARIANT no window ends before its time by the store's clock, and none ends twice; payouts and
@@ -19,20 +19,13 @@
 --           a disputed room keeps every stake
 -- Stale means that the room has changed since it was read; with "clock", that the clocks of store
 -- and node differ. A room without a window, and one whose window runs, stay as they are: ok.
-local room_key, events_key, started_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local disputed_key, due_key = KEYS[5], KEYS[6]
-local publish, nonce, room_id, outcome, placements, rake = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local computed_for, dispute_ms, events_ms, node_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'window', 'dispute_ms', 'started')
 local settings, window = fields[1], fields[3]
 if not settings or not window then return {'ok', nonce} end
-local entry, token, decimals, game, visibility, match_ms, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility match_ms keep_ms feeds))
-local status, version, seq, _, pot, active, reserved, ready, host =
-  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+UNPACK(settings, room_settings: entry token decimals game visibility match_ms keep_ms feeds)
+UNPACK(fields[2], room_live without nonce changed)
 if status ~= 'STARTED' then return {'ok', nonce} end
-local window_ends, absent = string.match(window, PATTERN(room_window: window_ends absent))
+UNPACK(window, room_window)
 local now_ms, now = read_clock()
 if is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
 if now_ms < tonumber(window_ends) then
@@ -52,7 +45,7 @@ for _, seat in ipairs(seats) do
 end
 local paid, last_key, outbox_key = entry ~= '0', #KEYS, nil
 if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
-local first_player = paid and 8 or 7
+local first_player = paid and NEXT_KEY + 1 or NEXT_KEY
 local ledger_key = paid and KEYS[first_player - 1]
 local payouts
 if outcome == 'finish' then

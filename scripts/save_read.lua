@@ -2,11 +2,10 @@
 -- INCLUDES  clock
 -- FLAGS     no-writes
 -- KEYS      1 save
--- ARGV      1 with the newest state: 1 or 0  2 other version, or ''
+-- ARGV      1 with_state: with the newest state, 1 or 0  2 other: other version, or ''
 -- RETURNS   ok
 -- INVARIANT nothing is written
-local save_key = KEYS[1]
-local with_state, other = ARGV[1] == '1', ARGV[2]
+with_state = with_state == '1'
 
 local version = redis.call('HGET', save_key, 'ver') or '0'
 local newest = redis.call('HMGET', save_key, version .. ':mark', with_state and version or 'none')

@@ -3,19 +3,15 @@
 -- INCLUDES  clock event user_event
 -- KEYS      1 save  2 slots  3 progress  4 events  then the saves of the player's other slots when
 --           versions may have to go
--- ARGV      1 publish command  2 nonce  3 base: the version that the caller last read  4 checked:
---           the version that the rules were checked against  5 version: base + 1  6 message
---           7 mark  8 state  9 slot  10 line of the slot in the list  11 most slots  12 versions
---           kept  13 values of the event: its members as JSON  14 most bytes of all versions
---           15 with the other slots: 1 or 0
+-- ARGV      1 publish  2 nonce  3 base: the version that the caller last read  4 checked: the
+--           version that the rules were checked against  5 version: base + 1  6 message  7 mark
+--           8 state  9 slot  10 line: of the slot in the list  11 max_slots: most slots
+--           12 max_versions: versions kept  13 event_values: its members as JSON  14 max_bytes:
+--           most bytes of all versions  15 with_others: with the other slots, 1 or 0
 -- RETURNS   ok replay version_conflict stale limit_reached
 -- INVARIANT versions of a slot count 1, 2, 3 … and each was checked against the one before it;
 --           the list of slots says how many bytes all versions have, and they are not too many
-local save_key, slots_key, progress_key, events_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, base, checked, version = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local message, mark, state, slot, line = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local max_slots, max_versions, event_values = tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13]
-local max_bytes, with_others = tonumber(ARGV[14]), ARGV[15] == '1'
+max_slots, max_versions, max_bytes = tonumber(max_slots), tonumber(max_versions), tonumber(max_bytes)
 
 local newest = redis.call('HGET', save_key, 'ver') or '0'
 for old = tonumber(newest), math.max(1, tonumber(newest) - max_versions + 1), -1 do
@@ -37,7 +33,7 @@ local bytes = tonumber(stored_bytes or '0') + #state - redis.call('HSTRLEN', sav
 local dropped = {}
 if bytes > max_bytes then
   local other_count = slot_count - (is_new and 0 or 1)
-  if not with_others or #KEYS - 4 ~= other_count then
+  if with_others ~= '1' or #KEYS - NEXT_KEY + 1 ~= other_count then
     local needed = {'stale', 'bytes'}
     for _, name in ipairs(redis.call('HKEYS', slots_key)) do
       if name ~= '' and name ~= slot then needed[#needed + 1] = name end
@@ -57,7 +53,7 @@ if bytes > max_bytes then
     end
   end
   add_older(save_key, tonumber(newest), math.max(1, version - max_versions + 1))
-  for i = 5, #KEYS do
+  for i = NEXT_KEY, #KEYS do
     local other_newest = tonumber(redis.call('HGET', KEYS[i], 'ver') or '0')
     add_older(KEYS[i], other_newest - 1, math.max(1, other_newest - max_versions + 1))
   end

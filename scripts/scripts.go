@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -22,7 +21,10 @@ type Script struct {
 	Header // its own, with the KEYS and ARGV of the libraries in front of its own
 	Text   // for a store with the newest layout
 
-	// NonceArg is the place of the argument nonce in ARGV, from 0; -1 when there is none.
+	Libraries []Header // those that it includes, in their order
+	OwnArgs   Params   // those of the header alone
+
+	// NonceArg is the place of the nonce of the call in ARGV, from 0; -1 when there is none.
 	NonceArg int
 
 	older []olderText // the oldest first; none for a script that writes the same into every store
@@ -80,6 +82,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 		return nil, err
 	}
 	var keys, args Params
+	var libraries []Header
 	var source strings.Builder
 	for _, include := range own.Includes {
 		text, err := fs.ReadFile(files, LibraryPrefix+include+".lua")
@@ -90,16 +93,20 @@ func Load(files fs.FS, name string) (*Script, error) {
 		if err != nil {
 			return nil, err
 		}
+		libraries = append(libraries, library)
 		keys, args = keys.add(library.Keys), args.add(library.Args)
+		source.WriteString(library.Locals())
 		source.Write(text)
 	}
+	source.WriteString(own.Locals())
+	ownArgs := own.Args
 	own.Keys, own.Args = keys.add(own.Keys), args.add(own.Args)
 	for label, p := range map[string]Params{"KEYS": own.Keys, "ARGV": own.Args} {
 		if err := p.check(); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", name, label, err)
 		}
 	}
-	source.Write(body)
+	source.WriteString(own.ExpandPositions(string(body)))
 	if err := own.checkLedger(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -108,7 +115,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 			return nil, fmt.Errorf("%s: there is no flag %s", name, flag)
 		}
 	}
-	script := &Script{Header: own, NonceArg: slices.Index(own.Args.Names, nonceName)}
+	script := &Script{Header: own, Libraries: libraries, OwnArgs: ownArgs, NonceArg: own.nonceArg()}
 	if script.Text, err = newText(own.Flags, source.String(), math.MaxInt); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -124,7 +125,7 @@ func TestEveryScriptLoadsInBothStores(t *testing.T) {
 
 func TestAScriptStandsBehindTheLibrariesThatItIncludes(t *testing.T) {
 	const (
-		first  = "-- lib_first: is.\n-- KEYS      1 room  2 events\n-- ARGV      1 nonce  2 ids,\n--           with commas\n"
+		first  = "-- lib_first: is.\n-- KEYS      1 room  2 events\n-- ARGV      1 nonce  2 ids: with\n--           commas\n"
 		second = "-- lib_second: is.\n-- INCLUDES  first\n-- KEYS      then wallets\n"
 		third  = "-- lib_third: is not included.\n"
 		body   = `-- test: is a test,
@@ -138,7 +139,7 @@ func TestAScriptStandsBehindTheLibrariesThatItIncludes(t *testing.T) {
 -- INVARIANT numbers are
 --           unique
 -- A note, which is of no label.
-return {'ok'}
+return {'ok', ARGV[NEXT_ARG]}
 `
 	)
 	files := fstest.MapFS{
@@ -149,12 +150,16 @@ return {'ok'}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "#!lua flags=allow-oom\n" + first + second + body; s.Source != want {
+	want := "#!lua flags=allow-oom\n" +
+		"local room_key, events_key, nonce, ids = KEYS[1], KEYS[2], ARGV[1], ARGV[2]\n" + first + second +
+		"local code_key, step, number = KEYS[3], ARGV[3], ARGV[4]\n" + strings.ReplaceAll(body, "NEXT_ARG", "5")
+	if s.Source != want {
 		t.Errorf("source:\n%s\nwant:\n%s", s.Source, want)
 	}
-	got := fmt.Sprintf("%q %q %q %q %q %q", s.Keys.Names, s.Keys.Rest, s.Args.Names, s.Args.Rest, s.Statuses, s.Invariant)
-	want := `["room" "events" "code"] "wallets" ["nonce" "ids, with commas" "step" "number: one of 7 or 9"] "" ` +
-		`["ok" "stale"] "numbers are unique"`
+	got := fmt.Sprintf("%q %q %q %q %q %q %q", s.Keys.Names, s.Keys.Rest, s.Args.Names, s.Args.Meanings, s.Args.Rest,
+		s.Statuses, s.Invariant)
+	want = `["room" "events" "code"] "wallets" ["nonce" "ids" "step" "number"] ` +
+		`["" "with commas" "" "one of 7 or 9"] "" ["ok" "stale"] "numbers are unique"`
 	if got != want {
 		t.Errorf("header: %s\nwant:   %s", got, want)
 	}

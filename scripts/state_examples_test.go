@@ -87,7 +87,7 @@ var stateExamples = []example{
 		return f.noRoom().setState(1, "0", "", "a", "1")
 	}},
 	{scripts.RoomStateSet, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).setState(1, "0", "", "a", "1").with(values{"game": f.id + 1})
+		return f.openRoom(nil).setState(1, "0", "", "a", "1").with(values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomStateSet, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).setState(2, "0", "", "a", "1")
@@ -129,7 +129,7 @@ var stateExamples = []example{
 		return f.noRoom().setTurn(1, "2", "30", "skip")
 	}},
 	{scripts.RoomTurnSet, "a room of another game", "room_not_found", func(f *fixture) call {
-		return f.openRoom(nil).join(2).start().setTurn(1, "2", "30", "skip").with(values{"game": f.id + 1})
+		return f.openRoom(nil).join(2).start().setTurn(1, "2", "30", "skip").with(values{"caller_game": f.id + 1})
 	}},
 	{scripts.RoomTurnSet, "a private room without a seat", "room_not_found", func(f *fixture) call {
 		return f.openRoom(private).setTurn(2, "1", "30", "skip")
@@ -208,7 +208,7 @@ var stateExamples = []example{
 	{scripts.RoomLeave, "a turn that is over, of the last but one", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).start().give("2", "0", "forfeit")
 		return r.forfeitTurn(2, values{
-			"users": "1,2", "placements": "1:1:500:;2:0:0:;", "version": r.live("version"),
+			"users": "1,2", "placements": "1:1:500:;2:0:0:;", "computed_for": r.live("version"),
 		})
 	}},
 }
@@ -320,7 +320,7 @@ func TestAForfeitAtADeadlineIsALeaveAndHappensOnce(t *testing.T) {
 		r.setTurnOver()
 		r.forfeitTurn(3, nil).changesNothing(scripts.Stale) // the payout is not there
 		r.forfeitTurn(3, values{
-			"users": "1,2,3", "placements": "1:1:750:;2:0:0:;3:0:0:;", "version": r.live("version"),
+			"users": "1,2,3", "placements": "1:1:750:;2:0:0:;3:0:0:;", "computed_for": r.live("version"),
 		}).want(scripts.OK)
 		f.wantBalances("1500|0", "750|0", "750|0")
 		r.skipTurn().want(scripts.OK) // it forgets the turn

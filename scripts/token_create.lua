@@ -1,13 +1,9 @@
 -- token_create: creates a token and gives it the next id, or changes nothing.
 -- KEYS      1 token  2 tokens
--- ARGV      1 nonce  2 code  3 decimals  4 name  5 logo ('' for none)  6 asset name  7 policy id
---           8 games
+-- ARGV      1 nonce  2 code  3 decimals  4 name  5 logo: '' for none  6 asset: asset name
+--           7 policy: policy id  8 games
 -- RETURNS   ok token_exists
 -- INVARIANT an id always names the same code, and a code one token
-local token_key, tokens_key = KEYS[1], KEYS[2]
-local nonce, code, decimals, name = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local logo, asset, policy, games = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-
 local creator_nonce = redis.call('HGET', token_key, 'nonce')
 if creator_nonce == nonce then return 'ok' end
 if creator_nonce then return {'token_exists'} end

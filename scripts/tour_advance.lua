@@ -3,22 +3,18 @@
 -- INCLUDES  clock event tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 due  4 fence
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
---           4 tournament id  5 next state  6 version for which it was decided  7 rake  8 payouts:
---           "<user>:<place>:<units>:;" for each place that is paid
+-- ARGV      1 publish  2 nonce  3 fence: '' outside of the leader's work  4 tour_id: tournament id
+--           5 next_status: next state  6 made_for: version for which it was decided  7 rake
+--           8 payouts: "<user>:<place>:<units>:;" for each place that is paid
 -- RETURNS   ok stale tournament_not_found
 -- INVARIANT a tournament ends once, when no fee is held any more; live has the position of the last
 --           event
 -- Stale means that there is more to do, that the tournament has another version, or, with "fence"
 -- behind it, that the leader has a successor.
-local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, fence, tour_id, next_status, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local rake, payouts = ARGV[7], ARGV[8]
-
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live', 'rake', 'payouts', 'reason', 'pot')
 if not fields[1] then return {'tournament_not_found'} end
-local decimals, added = string.match(fields[1], PATTERN(tour_settings: decimals added))
+UNPACK(fields[1], tour_settings: decimals added)
 local status, version, seq, last_nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
   string.match(fields[2], PATTERN(tour_live:
     status version seq nonce call escrow entrants checked_in round open cursor roll funded))

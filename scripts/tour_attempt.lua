@@ -1,18 +1,15 @@
 -- tour_attempt: counts a play of an entrant of a running score tournament, or changes nothing.
 -- INCLUDES  clock
 -- KEYS      1 tour  2 entrants  3 attempts
--- ARGV      1 nonce  2 user  3 most attempts
+-- ARGV      1 nonce  2 user  3 most: most attempts
 -- RETURNS   ok tournament_not_found not_entrant disqualified tournament_closed attempts_exhausted
 -- INVARIANT a play begins before the end, and nobody begins more than there are attempts; who
 --           did not check in begins none
 -- After ok follows how many attempts the player has used.
-local tour_key, entrants_key, attempts_key = KEYS[1], KEYS[2], KEYS[3]
-local nonce, user, most = ARGV[1], ARGV[2], ARGV[3]
-
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
 if not fields[1] then return {'tournament_not_found'} end
-local ends = string.match(fields[1], PATTERN(tour_settings: ends))
-local status, roll = string.match(fields[2], PATTERN(tour_live: status roll))
+UNPACK(fields[1], tour_settings: ends)
+UNPACK(fields[2], tour_live: status roll)
 local entrant = redis.call('HGET', entrants_key, user)
 local state = entrant and string.match(entrant, PATTERN(tour_entrant: state))
 if state == 'disqualified' then return {'disqualified'} end

@@ -2,22 +2,19 @@
 -- INCLUDES  clock skewed_clock tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 due  3 fence
--- ARGV      1 nonce  2 fence of the leader ('' for staff)  3 tournament id  4 why: operator,
---           server, unplayed, or expired, which waits for its time  5 node_ms: the time of the node
+-- ARGV      1 nonce  2 fence: '' for staff  3 tour_id: tournament id  4 why:
+--           operator, server, unplayed, or expired, which waits for its time  5 node_ms: the time
+--           of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed
 -- INVARIANT what is being settled is not cancelled
 -- Stale means that the leader has a successor, or, with "clock" behind it, that the clocks of store
 -- and node differ.
-local tour_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3]
-local nonce_of_call, fence, tour_id, why, node_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
+local nonce_of_call = nonce -- below, nonce is that of the last event
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
 if not fields[1] then return {'tournament_not_found'} end
-local ends = string.match(fields[1], PATTERN(tour_settings: ends))
-local status, version, seq, nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(fields[2], PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+UNPACK(fields[1], tour_settings: ends)
+UNPACK(fields[2], tour_live)
 if status == 'CANCELLING' or status == 'CANCELLED' then return 'ok' end
 if status == 'SETTLING' or status == 'FINISHED' then return {'tournament_closed', nonce_of_call} end
 local now_ms, now = read_clock()

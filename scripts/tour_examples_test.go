@@ -46,8 +46,8 @@ func (f *fixture) tourSettings(given values) string {
 func (f *fixture) tour(s *scripts.Script, given values, rest ...any) call {
 	f.t.Helper()
 	return f.newCall(s, values{
-		"tournament_id": tourID, "ref_of_the_tournament": keys.TourRef(tourID), "holder": 1, "prize": 1, "draw": 5,
-		"profile": `{"id":7,"name":"a|b"}`, "actor_who_made_it": "op", "definition_as_JSON": "{}",
+		"tour_id": tourID, "ref": keys.TourRef(tourID), "fence": 1, "prize": 1, "draw": 5,
+		"profile": `{"id":7,"name":"a|b"}`, "actor": "op", "definition": "{}",
 		"new_state": "out", "why": "operator", "users": "7,8", "rake": 0, "payouts": "",
 	}, rest...).with(given)
 }
@@ -95,7 +95,7 @@ func (f *fixture) startTour(settings values) {
 	f.t.Helper()
 	f.newTour(settings)
 	f.joinTour(7, 8)
-	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+	f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 }
 
 // openCheckIn brings a tournament of players to CHECK_IN.
@@ -113,15 +113,15 @@ func (f *fixture) checkInTour(noCheckIn string) {
 	f.t.Helper()
 	f.openCheckIn(values{"no_check_in": noCheckIn}, 7, 8, 9)
 	f.tour(scripts.TourCheckIn, nil).want(scripts.OK)
-	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+	f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 }
 
 // beginRound returns the call that begins a round with the match of 7 and 8.
 func (f *fixture) beginRound(round int) call {
 	f.t.Helper()
 	return f.tour(scripts.TourPair, values{
-		"round": round, "version_for_which_the_pairings_were_made": f.tourLive("version"), "seeds": "7,8",
-		"how_many_matches_are_not_decided": 1, "wait_ms": 60_000, "how_many_matches": 1,
+		"new_round": round, "made_for": f.tourLive("version"), "seeds": "7,8",
+		"undecided": 1, "wait_ms": 60_000, "count": 1,
 	}, fmt.Sprintf("r%dm1", round), "WAITING|1||||7:1,8:2")
 }
 
@@ -129,7 +129,7 @@ func (f *fixture) beginRound(round int) call {
 func (f *fixture) refundMatch(given values) call {
 	f.t.Helper()
 	return f.tour(scripts.TourRefund, values{
-		"match_id": "r1m1", "attempt_to_which_it_happened": 1, "users": "7,8", "over": 0,
+		"match_id": "r1m1", "made_for": 1, "users": "7,8", "over": 0,
 	}).with(given)
 }
 
@@ -137,11 +137,11 @@ func (f *fixture) refundMatch(given values) call {
 func (f *fixture) reportMatch(status string, given values) call {
 	f.t.Helper()
 	all := values{
-		"match_id": "r1m1", "attempt_to_which_it_happened": 1, "status_that_the_match_must_have": "", "new_status": status,
-		"new_attempt": 1, "room_id": "room-1", "winner": "", "why_it_is_decided": "", "wait_ms": 60_000, "over": 0,
+		"match_id": "r1m1", "made_for": 1, "was": "", "new_state": status,
+		"new_attempt": 1, "new_room": "room-1", "new_winner": "", "new_reason": "", "wait_ms": 60_000, "over": 0,
 	}
 	if status == "DECIDED" {
-		all["winner"], all["why_it_is_decided"] = 7, "played"
+		all["new_winner"], all["new_reason"] = 7, "played"
 	}
 	return f.tour(scripts.TourReport, all).with(given)
 }
@@ -150,7 +150,7 @@ func (f *fixture) reportMatch(status string, given values) call {
 func (f *fixture) advanceTour(status string) call {
 	f.t.Helper()
 	return f.tour(scripts.TourAdvance, values{
-		"next_state": status, "version_for_which_it_was_decided": f.tourLive("version"), "rake": 50, "payouts": "7:1:450:;",
+		"next_status": status, "made_for": f.tourLive("version"), "rake": 50, "payouts": "7:1:450:;",
 	})
 }
 
@@ -212,8 +212,8 @@ var tourExamples = []example{
 	}},
 	{scripts.TourOpen, "an older leader", "stale", func(f *fixture) call {
 		f.tour(scripts.TourCreate, values{"settings": f.tourSettings(values{"checks_in": 2})}).want(scripts.OK)
-		f.tour(scripts.TourOpen, values{"holder": 9}).want(scripts.OK)
-		return f.tour(scripts.TourOpen, values{"holder": 8})
+		f.tour(scripts.TourOpen, values{"fence": 9}).want(scripts.OK)
+		return f.tour(scripts.TourOpen, values{"fence": 8})
 	}},
 	{scripts.TourOpen, "none", "tournament_not_found", func(f *fixture) call { return f.tour(scripts.TourOpen, nil) }},
 
@@ -247,7 +247,7 @@ var tourExamples = []example{
 	{scripts.TourJoin, "back after the fee was returned", "ok", func(f *fixture) call {
 		f.openCheckIn(values{"no_check_in": "refund", "late_rounds": 1}, 7, 8)
 		f.tour(scripts.TourCheckIn, values{"user": 8}).want(scripts.OK)
-		f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+		f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 		f.tour(scripts.TourSettle, nil).want(scripts.OK)
 		return f.tour(scripts.TourJoin, nil)
 	}},
@@ -273,7 +273,7 @@ var tourExamples = []example{
 	}},
 	{scripts.TourJoin, "being cancelled", "tournament_closed", func(f *fixture) call {
 		f.newTour(nil)
-		f.tour(scripts.TourCancel, values{"holder": ""}).want(scripts.OK)
+		f.tour(scripts.TourCancel, values{"fence": ""}).want(scripts.OK)
 		return f.tour(scripts.TourJoin, nil)
 	}},
 	{scripts.TourJoin, "full", "tournament_full", func(f *fixture) call {
@@ -287,16 +287,16 @@ var tourExamples = []example{
 		return f.tour(scripts.TourJoin, nil)
 	}},
 	{scripts.TourJoin, "above the player's highest stake", "stake_limit", func(f *fixture) call {
-		return f.newLimitedEntry(values{"highest_stake": 249})
+		return f.newLimitedEntry(values{"new_stake": 249})
 	}},
 	{scripts.TourJoin, "with as many stakes as the player wants", "open_rooms_limit", func(f *fixture) call {
-		return f.newLimitedEntry(values{"most_rooms_with_a_stake": 2, "open": 2})
+		return f.newLimitedEntry(values{"new_rooms": 2, "open": 2})
 	}},
 	{scripts.TourJoin, "a unit above the player's highest loss", "loss_limit", func(f *fixture) call {
-		return f.newLimitedEntry(values{"highest_loss_in_24_hours": 1000, "hours": hoursAgo(24, 751)})
+		return f.newLimitedEntry(values{"new_loss": 1000, "hours": hoursAgo(24, 751)})
 	}},
 	{scripts.TourJoin, "an excluded player", "self_excluded", func(f *fixture) call {
-		return f.newLimitedEntry(values{"excluded_until": inDays(1)})
+		return f.newLimitedEntry(values{"new_excluded": inDays(1)})
 	}},
 
 	{scripts.TourLeave, "before the start", "ok", func(f *fixture) call {
@@ -368,14 +368,14 @@ var tourExamples = []example{
 	{scripts.TourCheckIn, "being cancelled", "tournament_closed", func(f *fixture) call {
 		f.newTour(nil)
 		f.joinTour(7)
-		f.tour(scripts.TourCancel, values{"holder": ""}).want(scripts.OK)
+		f.tour(scripts.TourCancel, values{"fence": ""}).want(scripts.OK)
 		return f.tour(scripts.TourCheckIn, nil)
 	}},
 
 	{scripts.TourStart, "by staff", "ok", func(f *fixture) call {
 		f.newTour(nil)
 		f.joinTour(7, 8)
-		return f.tour(scripts.TourStart, values{"holder": ""})
+		return f.tour(scripts.TourStart, values{"fence": ""})
 	}},
 	{scripts.TourStart, "at its time", "ok", func(f *fixture) call {
 		f.newTour(values{"starts": 2, "min": 0})
@@ -389,20 +389,20 @@ var tourExamples = []example{
 	{scripts.TourStart, "with too few players", "ok", func(f *fixture) call {
 		f.newTour(nil)
 		f.joinTour(7)
-		return f.tour(scripts.TourStart, values{"holder": ""})
+		return f.tour(scripts.TourStart, values{"fence": ""})
 	}},
 	{scripts.TourStart, "with one who is there", "ok", func(f *fixture) call {
 		f.openCheckIn(nil, 7, 8)
 		f.tour(scripts.TourCheckIn, nil).want(scripts.OK)
-		return f.tour(scripts.TourStart, values{"holder": ""})
+		return f.tour(scripts.TourStart, values{"fence": ""})
 	}},
 	{scripts.TourStart, "with nobody who is there", "ok", func(f *fixture) call {
 		f.openCheckIn(nil, 7, 8)
-		return f.tour(scripts.TourStart, values{"holder": ""})
+		return f.tour(scripts.TourStart, values{"fence": ""})
 	}},
 	{scripts.TourStart, "before the registration", "ok", func(f *fixture) call {
 		f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil)}).want(scripts.OK)
-		return f.tour(scripts.TourStart, values{"holder": ""})
+		return f.tour(scripts.TourStart, values{"fence": ""})
 	}},
 	{scripts.TourStart, "an older leader", "stale", func(f *fixture) call {
 		f.newTour(values{"starts": 2, "min": 0})
@@ -459,7 +459,7 @@ var tourExamples = []example{
 	{scripts.TourReport, "a room is open", "ok", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		return f.reportMatch("READY", values{"status_that_the_match_must_have": "WAITING"})
+		return f.reportMatch("READY", values{"was": "WAITING"})
 	}},
 	{scripts.TourReport, "it is played", "ok", func(f *fixture) call {
 		f.startTour(nil)
@@ -469,7 +469,7 @@ var tourExamples = []example{
 	{scripts.TourReport, "it is played again", "ok", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		return f.reportMatch("WAITING", values{"new_attempt": 2, "room_id": ""})
+		return f.reportMatch("WAITING", values{"new_attempt": 2, "new_room": ""})
 	}},
 	{scripts.TourReport, "it is decided", "ok", func(f *fixture) call {
 		f.startTour(nil)
@@ -479,13 +479,13 @@ var tourExamples = []example{
 	{scripts.TourReport, "of an earlier attempt", "stale", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		f.reportMatch("WAITING", values{"new_attempt": 2, "room_id": ""}).want(scripts.OK)
+		f.reportMatch("WAITING", values{"new_attempt": 2, "new_room": ""}).want(scripts.OK)
 		return f.reportMatch("DECIDED", nil)
 	}},
 	{scripts.TourReport, "of another status", "stale", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		return f.reportMatch("PLAYING", values{"status_that_the_match_must_have": "READY"})
+		return f.reportMatch("PLAYING", values{"was": "READY"})
 	}},
 	{scripts.TourReport, "before the deadline", "stale", func(f *fixture) call {
 		f.startTour(nil)
@@ -494,19 +494,19 @@ var tourExamples = []example{
 	}},
 	{scripts.TourReport, "an older leader", "stale", func(f *fixture) call {
 		f.startTour(nil)
-		f.beginRound(1).with(values{"holder": 9}).want(scripts.OK)
+		f.beginRound(1).with(values{"fence": 9}).want(scripts.OK)
 		return f.reportMatch("DECIDED", nil)
 	}},
 	{scripts.TourReport, "staff names who is disqualified", "stale", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
 		f.tour(scripts.TourLeave, values{"new_state": "disqualified"}).want(scripts.OK)
-		return f.reportMatch("DECIDED", values{"why_it_is_decided": "resolved"})
+		return f.reportMatch("DECIDED", values{"new_reason": "resolved"})
 	}},
 	{scripts.TourReport, "staff names who plays", "ok", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		return f.reportMatch("DECIDED", values{"why_it_is_decided": "resolved"})
+		return f.reportMatch("DECIDED", values{"new_reason": "resolved"})
 	}},
 	{scripts.TourRefund, "a match with a fee", "ok", func(f *fixture) call {
 		f.startTour(nil)
@@ -521,7 +521,7 @@ var tourExamples = []example{
 	{scripts.TourRefund, "of an earlier attempt", "stale", func(f *fixture) call {
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
-		f.reportMatch("WAITING", values{"new_attempt": 2, "room_id": ""}).want(scripts.OK)
+		f.reportMatch("WAITING", values{"new_attempt": 2, "new_room": ""}).want(scripts.OK)
 		return f.refundMatch(nil)
 	}},
 	{scripts.TourRefund, "before the deadline", "stale", func(f *fixture) call {
@@ -542,7 +542,7 @@ var tourExamples = []example{
 	}},
 	{scripts.TourRefund, "an older leader", "stale", func(f *fixture) call {
 		f.startTour(nil)
-		f.beginRound(1).with(values{"holder": 9}).want(scripts.OK)
+		f.beginRound(1).with(values{"fence": 9}).want(scripts.OK)
 		return f.refundMatch(nil)
 	}},
 	{scripts.TourRefund, "the clocks differ", "stale", func(f *fixture) call {
@@ -578,7 +578,7 @@ var tourExamples = []example{
 		f.startTour(nil)
 		f.beginRound(1).want(scripts.OK)
 		f.reportMatch("DECIDED", nil).want(scripts.OK)
-		return f.reportMatch("DECIDED", values{"winner": 8})
+		return f.reportMatch("DECIDED", values{"new_winner": 8})
 	}},
 
 	{scripts.TourAdvance, "to be settled", "ok", func(f *fixture) call {
@@ -680,24 +680,24 @@ var tourExamples = []example{
 
 	{scripts.TourCancel, "by staff", "ok", func(f *fixture) call {
 		f.startTour(nil)
-		return f.tour(scripts.TourCancel, values{"holder": ""})
+		return f.tour(scripts.TourCancel, values{"fence": ""})
 	}},
 	{scripts.TourCancel, "before the registration", "ok", func(f *fixture) call {
 		f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil)}).want(scripts.OK)
-		return f.tour(scripts.TourCancel, values{"holder": ""})
+		return f.tour(scripts.TourCancel, values{"fence": ""})
 	}},
 	{scripts.TourCancel, "during the registration", "ok", func(f *fixture) call {
 		f.newTour(nil)
-		return f.tour(scripts.TourCancel, values{"holder": ""})
+		return f.tour(scripts.TourCancel, values{"fence": ""})
 	}},
 	{scripts.TourCancel, "during the check-in", "ok", func(f *fixture) call {
 		f.openCheckIn(nil, 7)
-		return f.tour(scripts.TourCancel, values{"holder": ""})
+		return f.tour(scripts.TourCancel, values{"fence": ""})
 	}},
 	{scripts.TourCancel, "cancelled before", "ok", func(f *fixture) call {
 		f.newTour(nil)
-		f.tour(scripts.TourCancel, values{"holder": ""}).want(scripts.OK)
-		return f.tour(scripts.TourCancel, values{"holder": "", "why": "server"})
+		f.tour(scripts.TourCancel, values{"fence": ""}).want(scripts.OK)
+		return f.tour(scripts.TourCancel, values{"fence": "", "why": "server"})
 	}},
 	{scripts.TourCancel, "expired", "ok", func(f *fixture) call {
 		f.startTour(values{"ends": 3})
@@ -715,33 +715,33 @@ var tourExamples = []example{
 	{scripts.TourCancel, "none", "tournament_not_found", func(f *fixture) call { return f.tour(scripts.TourCancel, nil) }},
 	{scripts.TourCancel, "being settled", "tournament_closed", func(f *fixture) call {
 		f.settleTour()
-		return f.tour(scripts.TourCancel, values{"holder": ""})
+		return f.tour(scripts.TourCancel, values{"fence": ""})
 	}},
 
 	{scripts.TourAttempt, "the first", "ok", func(f *fixture) call {
 		f.startTour(values{"ends": farAway})
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1})
+		return f.tour(scripts.TourAttempt, values{"most": 1})
 	}},
 	{scripts.TourAttempt, "none", "tournament_not_found", func(f *fixture) call {
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1})
+		return f.tour(scripts.TourAttempt, values{"most": 1})
 	}},
 	{scripts.TourAttempt, "who is not there", "not_entrant", func(f *fixture) call {
 		f.startTour(values{"ends": farAway})
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1, "user": 9})
+		return f.tour(scripts.TourAttempt, values{"most": 1, "user": 9})
 	}},
 	{scripts.TourAttempt, "who is disqualified", "disqualified", func(f *fixture) call {
 		f.startTour(values{"ends": farAway})
 		f.tour(scripts.TourLeave, values{"new_state": "disqualified"}).want(scripts.OK)
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1})
+		return f.tour(scripts.TourAttempt, values{"most": 1})
 	}},
 	{scripts.TourAttempt, "at the end", "tournament_closed", func(f *fixture) call {
 		f.startTour(values{"ends": 3})
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1})
+		return f.tour(scripts.TourAttempt, values{"most": 1})
 	}},
 	{scripts.TourAttempt, "one more", "attempts_exhausted", func(f *fixture) call {
 		f.startTour(values{"ends": farAway})
-		f.tour(scripts.TourAttempt, values{"most_attempts": 1}).want(scripts.OK)
-		return f.tour(scripts.TourAttempt, values{"most_attempts": 1})
+		f.tour(scripts.TourAttempt, values{"most": 1}).want(scripts.OK)
+		return f.tour(scripts.TourAttempt, values{"most": 1})
 	}},
 }
 
@@ -805,7 +805,7 @@ func TestTheLargestFeeIsExact(t *testing.T) {
 		f.setBalance(8, largest, "0")
 		f.joinTour(7, 8)
 		f.checkHeld(7, 8)
-		f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
+		f.tour(scripts.TourStart, values{"fence": ""}).want(scripts.OK)
 		f.tour(scripts.TourCancel, nil).want(scripts.OK)
 		f.tour(scripts.TourSettle, nil).want(scripts.OK)
 		for user, want := range map[int64]string{7: "9007199254740991", 8: largest} {

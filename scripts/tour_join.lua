@@ -1,50 +1,39 @@
 -- tour_join: enters a player into a tournament and takes the fee, or changes nothing. A player who
 -- left after the start comes back with the fee, the byes and the points of before.
--- INCLUDES  clock amounts balance check_limits count_stake receipt event take_stake
--- KEYS      1 tour  2 events  3 entrants  4 order  5 wallet  6 lines  7 ledger  8 receipt
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 ref of the tournament  7 profile
+-- INCLUDES  clock amounts balance check_limits count_stake receipt call_with_receipt event
+--           take_stake
+-- KEYS      2 tour  3 events  4 entrants  5 order  6 wallet  7 lines  8 ledger
+-- ARGV      5 user  6 ref: of the tournament  7 profile
 -- LEDGER    if a fee is taken
 -- RETURNS   ok replay idempotency_key_reused tournament_not_found disqualified registration_closed
 --           tournament_closed tournament_full insufficient_funds stake_limit open_rooms_limit
 --           loss_limit self_excluded
 -- INVARIANT escrow is the sum of the fees that are held; order names exactly those who entered;
 --           live has the position of the last event
-local tour_key, events_key, entrants_key, order_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local wallet_key, lines_key, ledger_key, receipt_key = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local publish, nonce, fingerprint, ttl_ms, user, ref, profile =
-  ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-
-local first = find_receipt(receipt_key, fingerprint)
-if first then return first end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
-if not fields[1] then return refuse('tournament_not_found', nonce) end
-local fee, token, decimals, max, starts, late_rounds =
-  string.match(fields[1], PATTERN(tour_settings: fee token decimals max starts late_rounds))
-local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(fields[2], PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+if not fields[1] then return refuse('tournament_not_found') end
+UNPACK(fields[1], tour_settings: fee token decimals max starts late_rounds)
+UNPACK(fields[2], tour_live without nonce)
 local entrant = redis.call('HGET', entrants_key, user)
 local was, was_checked, was_stake
 if entrant then was, was_checked, was_stake = string.match(entrant, PATTERN(tour_entrant: state checked stake)) end
 if status == 'SETTLING' or status == 'FINISHED' or status == 'CANCELLING' or status == 'CANCELLED' then
-  return refuse('tournament_closed', nonce)
+  return refuse('tournament_closed')
 end
-if was == 'disqualified' then return refuse('disqualified', nonce) end
-if was and was ~= 'out' then return refuse('ok', nonce) end
+if was == 'disqualified' then return refuse('disqualified') end
+if was and was ~= 'out' then return refuse('ok') end
 local is_late = status == 'RUNNING' and tonumber(round) <= tonumber(late_rounds) and late_rounds ~= '0'
 local now_ms, now = read_clock()
 if not is_late and (status ~= 'REGISTRATION' and status ~= 'CHECK_IN' or now_ms >= tonumber(starts)) then
-  return refuse('registration_closed', nonce)
+  return refuse('registration_closed')
 end
-if not was and tonumber(entrants) >= tonumber(max) then return refuse('tournament_full', nonce) end
+if not was and tonumber(entrants) >= tonumber(max) then return refuse('tournament_full') end
 local paid, free, held, line, limited = fee ~= '0' and (not was or was_stake == '0')
 if paid then
   free, held, line, limited = read_balance(wallet_key, token)
   local over = limited ~= '' and check_limits(wallet_key, nonce, token, decimals, fee, now_ms)
-  if over then return refuse(unpack(over)) end
-  if not has_at_least(free, fee) then return refuse('insufficient_funds', nonce, free, fee, token, decimals) end
+  if over then return save_receipt(receipt_key, fingerprint, ttl_ms, over) end
+  if not has_at_least(free, fee) then return refuse('insufficient_funds', free, fee, token, decimals) end
 end
 
 call = nonce

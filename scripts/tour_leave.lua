@@ -1,39 +1,27 @@
 -- tour_leave: takes a player out of a tournament, at the own wish or because staff disqualifies the
 -- player, or changes nothing. Before the start the fee goes back.
--- INCLUDES  clock amounts balance count_stake receipt event stake
+-- INCLUDES  clock amounts balance count_stake receipt call_with_receipt event stake
 -- FLAGS     allow-oom
--- KEYS      1 tour  2 events  3 entrants  4 order  5 due  6 wallet  7 lines  8 ledger  9 receipt
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 ref of the tournament
---           7 tournament id  8 new state: out or disqualified
+-- KEYS      2 tour  3 events  4 entrants  5 order  6 due  7 wallet  8 lines  9 ledger
+-- ARGV      5 user  6 ref: of the tournament  7 tour_id: tournament id  8 new_state: out or
+--           disqualified
 -- LEDGER    if a fee goes back
 -- RETURNS   ok replay idempotency_key_reused tournament_not_found not_entrant disqualified
 --           tournament_closed
 -- INVARIANT escrow is the sum of the fees that are held; order names exactly those who entered and,
 --           before the start, did not leave; live has the position of the last event
-local tour_key, events_key, entrants_key, order_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local wallet_key, lines_key, ledger_key, receipt_key = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local publish, nonce, fingerprint, ttl_ms, user, ref = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local tour_id, new_state = ARGV[7], ARGV[8]
-
-local first = find_receipt(receipt_key, fingerprint)
-if first then return first end
-local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
-
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
-if not fields[1] then return refuse('tournament_not_found', nonce) end
-local token, decimals = string.match(fields[1], PATTERN(tour_settings: token decimals))
-local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(fields[2], PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+if not fields[1] then return refuse('tournament_not_found') end
+UNPACK(fields[1], tour_settings: token decimals)
+UNPACK(fields[2], tour_live without nonce)
 local entrant = redis.call('HGET', entrants_key, user)
-if not entrant then return refuse('not_entrant', nonce) end
-local state, joined, checked, stake, profile =
-  string.match(entrant, PATTERN(tour_entrant: state joined checked stake profile))
-if state == 'disqualified' then return refuse(new_state == state and 'ok' or 'disqualified', nonce) end
+if not entrant then return refuse('not_entrant') end
+UNPACK(entrant, tour_entrant)
+if state == 'disqualified' then return refuse(new_state == state and 'ok' or 'disqualified') end
 if status == 'SETTLING' or status == 'FINISHED' or status == 'CANCELLING' or status == 'CANCELLED' then
-  return refuse('tournament_closed', nonce)
+  return refuse('tournament_closed')
 end
-if state == new_state then return refuse('not_entrant', nonce) end
+if state == new_state then return refuse('not_entrant') end
 
 local _, now = read_clock()
 call = nonce

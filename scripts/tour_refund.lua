@@ -4,10 +4,10 @@
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 matches  4 due  5 fence  6 entrants  7 ledger  then wallet and
 --           lines of each of the users
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
---           4 tournament id  5 match id  6 attempt to which it happened  7 ref of the tournament
---           8 ids of the users whose keys are given: the players of the match  9 over: 1 for what
---           may happen after the deadline only  10 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 fence: '' outside of the leader's work  4 tour_id: tournament id
+--           5 match_id  6 made_for: attempt to which it happened  7 ref: of the tournament
+--           8 users: ids of the users whose keys are given, the players of the match  9 over: 1 for
+--           what may happen after the deadline only  10 node_ms: the time of the node
 -- LEDGER    if fees go back
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
 -- INVARIANT a match is decided once; each fee leaves the escrow once; escrow is the sum of the fees
@@ -16,23 +16,16 @@
 -- Stale means that it is another attempt or too early, that the match has other players, or one who
 -- is out already, or, with "fence" behind it, that the leader has a successor, or, with "clock",
 -- that the clocks of store and node differ.
-local tour_key, events_key, matches_key, due_key, fence_key, entrants_key, ledger_key = unpack(KEYS, 1, 7)
-local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local ref, users, over, node_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
 if not fields[1] then return {'tournament_not_found'} end
-local token, decimals = string.match(fields[1], PATTERN(tour_settings: token decimals))
-local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(fields[2], PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+UNPACK(fields[1], tour_settings: token decimals)
+UNPACK(fields[2], tour_live without nonce)
 if call == nonce then return {'ok', nonce} end
 if status ~= 'RUNNING' then return {'tournament_closed', nonce} end
 local match = redis.call('HGET', matches_key, match_id)
 if not match then return {'match_not_found', nonce} end
-local deadline, state, attempt, room, winner, reason, players =
-  string.match(match, PATTERN(tour_match: deadline state attempt room winner reason players))
+UNPACK(match, tour_match)
 if state == 'DECIDED' then return {'match_decided', nonce} end
 local now_ms, now = read_clock()
 if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end
@@ -46,7 +39,7 @@ for user in string.gmatch(users, '%d+') do
   if not stake or entrant_state == 'out' or entrant_state == 'disqualified' then return {'stale', nonce} end
   out[#out + 1] = {user = user, joined = joined, checked = checked, stake = stake, profile = profile}
 end
-if #KEYS ~= 7 + 2 * #out then return {'stale', nonce} end
+if #KEYS ~= NEXT_KEY - 1 + 2 * #out then return {'stale', nonce} end
 reject_strings(1, 4)
 reject_strings(6, #KEYS)
 
@@ -58,7 +51,7 @@ for i, entrant in ipairs(out) do
   local user, joined, checked, stake, profile =
     entrant.user, entrant.joined, entrant.checked, entrant.stake, entrant.profile
   if stake ~= '0' then
-    local wallet_key, lines_key = KEYS[6 + 2 * i], KEYS[7 + 2 * i]
+    local wallet_key, lines_key = KEYS[NEXT_KEY - 2 + 2 * i], KEYS[NEXT_KEY - 1 + 2 * i]
     release_stake(publish, wallet_key, lines_key, nonce, now, token, decimals, stake, stake, 'refund', ref)
     postings[#postings + 1] = ';w' .. user .. ':' .. stake
     sum = sum + stake

@@ -3,12 +3,12 @@
 -- INCLUDES  clock skewed_clock event tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 matches  4 due  5 fence  6 entrants
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
---           4 tournament id  5 match id  6 attempt to which it happened  7 status that the match
---           must have ('' for any but DECIDED)  8 new status  9 new attempt  10 room id
---           11 winner, '' for none  12 why it is decided ('' when it is not)
---           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
---           the deadline only  15 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 fence: '' outside of the leader's work  4 tour_id: tournament id
+--           5 match_id  6 made_for: attempt to which it happened  7 was: status that the match must
+--           have ('' for any but DECIDED)  8 new_state: new status  9 new_attempt  10 new_room:
+--           room id  11 new_winner: winner, '' for none  12 new_reason: why it is decided ('' when
+--           it is not)  13 wait_ms: until the deadline of the new status  14 over: 1 for what may
+--           happen after the deadline only  15 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
 -- INVARIANT a match is decided once; open counts the undecided matches of the round; no winner is
 --           disqualified, and whom staff names as the winner is not out; live has the position of
@@ -16,24 +16,15 @@
 -- Stale means that it is another attempt, another status or too early, that the winner is
 -- disqualified, or out and named by staff, or, with "fence" behind it, that the leader has a
 -- successor, or, with "clock", that the clocks of store and node differ.
-local tour_key, events_key, matches_key, due_key, fence_key, entrants_key =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local was, new_state, new_attempt, new_room, new_winner = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local new_reason, wait_ms, over, node_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
-
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local live = redis.call('HGET', tour_key, 'live')
 if not live then return {'tournament_not_found'} end
-local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(live, PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+UNPACK(live, tour_live without nonce)
 if call == nonce then return 'ok' end
 if status ~= 'RUNNING' then return {'tournament_closed', nonce} end
 local match = redis.call('HGET', matches_key, match_id)
 if not match then return {'match_not_found', nonce} end
-local deadline, state, attempt, room, winner, reason, players =
-  string.match(match, PATTERN(tour_match: deadline state attempt room winner reason players))
+UNPACK(match, tour_match)
 if state == 'DECIDED' then return {'match_decided', nonce} end
 local now_ms, now = read_clock()
 if fence ~= '' and is_skewed(now_ms, node_ms) then return {'stale', 'clock'} end

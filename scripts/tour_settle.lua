@@ -5,30 +5,25 @@
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 entrants  4 order  5 prize  6 ledger  7 fence  then wallet and
 --           lines of each of the users
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)  4 ref of
---           the tournament  5 ids of the users whose keys are given
+-- ARGV      1 publish  2 nonce  3 fence: '' outside of the leader's work  4 ref: ref
+--           of the tournament  5 users: ids of the users whose keys are given
 -- LEDGER    if fees leave the escrow
 -- RETURNS   ok stale tournament_not_found
 -- INVARIANT each fee leaves the escrow once; escrow is the sum of the fees that are held; what left
 --           it for the prizes is in the pool
 -- Stale means that the users are not those at the cursor, or, with "fence" behind it, that the
 -- leader has a successor.
-local tour_key, events_key, entrants_key, order_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local prize_key, ledger_key, fence_key = KEYS[5], KEYS[6], KEYS[7]
-local publish, nonce_of_call, fence, ref, users = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
+local nonce_of_call = nonce -- below, nonce is that of the last event
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
 if not fields[1] then return {'tournament_not_found'} end
-local token, decimals, no_check_in = string.match(fields[1], PATTERN(tour_settings: token decimals no_check_in))
-local status, version, seq, nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
-  string.match(fields[2], PATTERN(tour_live:
-    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+UNPACK(fields[1], tour_settings: token decimals no_check_in)
+UNPACK(fields[2], tour_live)
 if call == nonce_of_call then return {'ok', nonce_of_call} end
 if status ~= 'RUNNING' and status ~= 'SETTLING' and status ~= 'CANCELLING' then return {'stale', nonce_of_call} end
 local next_users = redis.call('ZRANGE', order_key, cursor, string.format('%d', cursor + 99))
 if #next_users == 0 or table.concat(next_users, ',') ~= users then return {'stale', nonce_of_call} end
-if #KEYS ~= 7 + 2 * #next_users then return {'stale', nonce_of_call} end
+if #KEYS ~= NEXT_KEY - 1 + 2 * #next_users then return {'stale', nonce_of_call} end
 reject_strings(1, 6)
 reject_strings(8, #KEYS)
 
@@ -37,12 +32,11 @@ keep_fence(fence_key, fence)
 local sum, postings, reason = 0, {}, status == 'SETTLING' and 'fee' or 'refund'
 local records = redis.call('HMGET', entrants_key, unpack(next_users))
 for i, user in ipairs(next_users) do
-  local state, joined, checked, stake, profile =
-    string.match(records[i], PATTERN(tour_entrant: state joined checked stake profile))
+  UNPACK(records[i], tour_entrant)
   local is_absent = status == 'RUNNING' and state == 'joined'
   local is_released = stake ~= '0' and (status ~= 'RUNNING' or is_absent and no_check_in == 'refund')
   if is_released then
-    local wallet_key, lines_key = KEYS[6 + 2 * i], KEYS[7 + 2 * i]
+    local wallet_key, lines_key = KEYS[NEXT_KEY - 2 + 2 * i], KEYS[NEXT_KEY - 1 + 2 * i]
     release_stake(publish, wallet_key, lines_key, nonce_of_call, now, token, decimals, stake,
       reason == 'refund' and stake or '0', reason, ref)
     sum = sum + stake

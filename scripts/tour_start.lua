@@ -4,20 +4,17 @@
 -- INCLUDES  clock skewed_clock event tour
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 events  3 due  4 fence
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' for staff)  4 tournament id  5 draw: the
---           random number of the draw  6 node_ms: the time of the node
+-- ARGV      1 publish  2 nonce  3 fence: '' for staff  4 tour_id: tournament id  5 draw: the random
+--           number of the draw  6 node_ms: the time of the node
 -- RETURNS   ok stale tournament_not_found tournament_closed
 -- INVARIANT a tournament starts once, with at least its fewest players; live has the position of
 --           the last event
 -- Stale means that the leader has a successor, or, with "clock" behind it, that the clocks of store
 -- and node differ.
-local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, fence, tour_id, draw, node_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
 if not fields[1] then return {'tournament_not_found'} end
-local min, starts = string.match(fields[1], PATTERN(tour_settings: min starts))
+UNPACK(fields[1], tour_settings: min starts)
 local status, version, seq, last_nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
   string.match(fields[2], PATTERN(tour_live:
     status version seq nonce call escrow entrants checked_in round open cursor roll funded))

@@ -1,12 +1,9 @@
 -- user_change_kind: makes an account of one kind an account of another, or changes nothing.
 -- FLAGS     allow-oom
 -- KEYS      1 user
--- ARGV      1 kind that the account must have  2 new kind
+-- ARGV      1 from: kind that the account must have  2 to: new kind
 -- RETURNS   ok stale user_not_found
 -- INVARIANT of two changes at once one wins; a resend of the same call is ok
-local user_key = KEYS[1]
-local from, to = ARGV[1], ARGV[2]
-
 local kind = redis.call('HGET', user_key, 'kind')
 if not kind then return {'user_not_found'} end
 if kind == to then return {'ok'} end

@@ -1,12 +1,10 @@
 -- user_create: stores a new player; when the player is there already, changes nothing.
 -- INCLUDES  clock
 -- KEYS      1 user
--- ARGV      1 game  2 kind  3 username  4 avatar or ''  5 field of the identity or ''
+-- ARGV      1 game  2 kind  3 username  4 avatar: avatar or ''  5 identity_field: field of the
+--           identity or ''
 -- RETURNS   ok
 -- INVARIANT a player is created once, by the first caller
-local user_key = KEYS[1]
-local game, kind, username, avatar, identity_field = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 if redis.call('HSETNX', user_key, 'game', game) == 1 then
   local _, now = read_clock()
   redis.call('HSET', user_key, 'kind', kind, 'username', username, 'avatar', avatar, 'created', now)

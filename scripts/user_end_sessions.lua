@@ -2,11 +2,9 @@
 -- when, and the families of refresh tokens that are over.
 -- INCLUDES  clock int_to_string
 -- FLAGS     allow-oom
--- KEYS      1 user  2 families of the user
+-- KEYS      1 user  2 families: of the user
 -- RETURNS   ok user_not_found
 -- INVARIANT a session that begins later is not ended; a resend ends what began in between
-local user_key, families_key = KEYS[1], KEYS[2]
-
 local user = redis.call('HMGET', user_key, 'game', 'ended')
 local user_exists, ended_before_ms = user[1], tonumber(user[2] or '0')
 if not user_exists then return {'user_not_found'} end

@@ -4,9 +4,6 @@
 -- ARGV      1 user
 -- RETURNS   ok
 -- INVARIANT an identity always belongs to the same player
-local identity_key = KEYS[1]
-local user = ARGV[1]
-
 local holder = redis.call('GET', identity_key)
 if holder then return {'ok', holder} end
 redis.call('SET', identity_key, user)

@@ -2,8 +2,6 @@
 -- KEYS      1 user
 -- ARGV      then pairs of a field and its text
 -- RETURNS   ok user_not_found
-local user_key = KEYS[1]
-
 if redis.call('EXISTS', user_key) == 0 then return {'user_not_found'} end
 redis.call('HSET', user_key, unpack(ARGV))
 return {'ok'}

@@ -2,20 +2,18 @@
 -- limit counts at once, a looser one a day later, and an exclusion is never shortened.
 -- INCLUDES  clock amounts
 -- KEYS      1 wallet
--- ARGV      1 token  2 by staff, who only tighten: 1 or 0  3 highest stake: '' for no limit, '=' to
---           keep it, as in the next two  4 most rooms with a stake  5 highest loss in 24 hours  6
---           excluded until, in ms: '0' for not excluded, '=' to keep it  7 last event of the
---           player: its number when open and hours were counted, '' when they were not  8 open, as
---           wallet_limits has it  9 hours, likewise
+-- ARGV      1 token  2 by_staff: who only tighten: 1 or 0  3 new_stake: highest stake, '' for no
+--           limit, '=' to keep it, as in the next two  4 new_rooms: most rooms with a stake
+--           5 new_loss: highest loss in 24 hours  6 new_excluded: excluded until, in ms: '0' for
+--           not excluded, '=' to keep it  7 counted_at: last event of the player, its number when
+--           open and hours were counted, '' when they were not  8 open: as wallet_limits has it
+--           9 hours: likewise
 -- RETURNS   ok stale forbidden self_excluded
 -- INVARIANT no limit is looser than the player asked for a day ago
 -- Stale means that the player has no limits for the token yet, so that open and hours must be
 -- counted, or that money moved since. The name of the limit follows forbidden, the end of the
 -- exclusion self_excluded.
-local wallet_key = KEYS[1]
-local token, by_staff = ARGV[1], ARGV[2] == '1'
-local new_stake, new_rooms, new_loss, new_excluded = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local counted_at, open, hours = ARGV[7], ARGV[8], ARGV[9]
+by_staff = by_staff == '1'
 
 -- is_tight reports whether a limit, '' for none, is no looser than another one.
 local function is_tight(limit, other)

@@ -8,7 +8,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -36,7 +35,8 @@ func (p *project) luaFiles() (list []luaFile, errs []error) {
 		f := luaFile{path: file}
 		header, err := scripts.ParseHeader(f.name(), p.lua[file])
 		if err == nil {
-			f.code, err = scripts.ExpandLayouts(withoutComments(p.lua[file]), math.MaxInt)
+			code := header.Locals() + header.ExpandPositions(withoutComments(p.lua[file]))
+			f.code, err = scripts.ExpandLayouts(code, math.MaxInt)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -100,25 +100,26 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-var (
-	byNumber = map[string]*regexp.Regexp{
-		"KEYS": regexp.MustCompile(`KEYS\[(\d+)\]`),
-		"ARGV": regexp.MustCompile(`ARGV\[(\d+)\]`),
-	}
-	byVariable = map[string]*regexp.Regexp{
-		"KEYS": regexp.MustCompile(`#KEYS\b|\bKEYS\[[^\d\]]|\bKEYS\s*[,)]`),
-		"ARGV": regexp.MustCompile(`#ARGV\b|\bARGV\[[^\d\]]|\bARGV\s*[,)]`),
-	}
-)
+// numberedParam is KEYS or ARGV with a number, which only the loader writes.
+var numberedParam = regexp.MustCompile(`\b(?:KEYS|ARGV)\[\d`)
 
-// usedParams returns the highest number with which the code reads KEYS or ARGV, and whether it also
-// reads them by a variable.
-func usedParams(code, array string) (highest int, more bool) {
-	for _, m := range byNumber[array].FindAllStringSubmatch(code, -1) {
-		n, _ := strconv.Atoi(m[1])
-		highest = max(highest, n)
+// moreParams is how code reads those behind the ones with a name.
+var moreParams = map[string]*regexp.Regexp{
+	"KEYS": regexp.MustCompile(`#KEYS\b|\bKEYS\[|\bKEYS\s*[,)]`),
+	"ARGV": regexp.MustCompile(`#ARGV\b|\bARGV\[|\bARGV\s*[,)]`),
+}
+
+// ownText returns the texts of a script and of its libraries, without comments and without what the
+// loader writes for their parameters.
+func (p *project) ownText(s *scripts.Script) string {
+	text := withoutComments(p.lua["scripts/"+s.Name+".lua"])
+	for _, include := range s.Includes {
+		text += withoutComments(p.lua["scripts/"+scripts.LibraryPrefix+include+".lua"])
 	}
-	return highest, byVariable[array].MatchString(code)
+	if expanded, err := scripts.ExpandLayouts(text, math.MaxInt); err == nil { // another rule reports an error
+		return expanded
+	}
+	return text
 }
 
 var (
@@ -127,7 +128,6 @@ var (
 	built     = regexp.MustCompile(`(?:\w+\(|[,=]|\()\s*\{\s*'(\w+)'\s*[,}]`)
 	passed    = regexp.MustCompile(`\b(?:return|local function)?\s*(\w+)\(\s*'(\w+)'\s*[,)]`)
 	madeUpKey = regexp.MustCompile(`redis\.p?call\(\s*'[A-Za-z]+'\s*,\s*(?:[\w\[\]]+\s*\.\.|'[^']*\{)`)
-	numbered  = regexp.MustCompile(`KEYS\[\d`)
 	extended  = regexp.MustCompile(`KEYS\[\w+\]\s*\.\.`)
 	eventType = regexp.MustCompile(`'((?:room|user|server)\.[a-z_]+)'`)
 )
@@ -319,17 +319,15 @@ const (
 -- KEYS      1 room
 -- ARGV      1 user
 -- RETURNS   ok room_full
-local room = KEYS[1]
-local user = ARGV[1]
 if now_ms == user then return {'room_full'} end
-return {'ok', room}
+return {'ok', room_key}
 `
 	goodLibrary = "-- lib_clock: reads the time.\nlocal now_ms = redis.call('TIME')[1]\n"
 
 	// It needs the first one.
 	secondLibrary = "-- lib_soon: adds.\n-- INCLUDES  clock\nlocal function soon() return now_ms + 1 end\n"
 
-	keysLibrary = "-- lib_room: names keys.\n-- KEYS      1 room  2 events\nlocal a, b = KEYS[1], KEYS[2]\n"
+	keysLibrary = "-- lib_room: names keys.\n-- KEYS      1 room  2 events\nlocal a, b = room_key, events_key\n"
 )
 
 // changed returns the good script with parts replaced, old and new by turns, and its library.
@@ -352,7 +350,6 @@ func ledgerScript(pairs ...string) map[string]string {
 -- ARGV      1 nonce
 -- LEDGER    always
 -- RETURNS   ok
-local ledger_key, nonce = KEYS[1], ARGV[1]
 redis.call('RPUSH', ledger_key, nonce)
 return 'ok'
 `
@@ -402,19 +399,21 @@ var scriptRules = []rule{
 				"redis.call('RPUSH', ledger_key, nonce)\n", ""),
 			"an unknown confirmation":    ledgerScript("-- RETURNS", "-- CONFIRM   yes\n-- RETURNS"),
 			"no reason without replicas": ledgerScript("-- RETURNS", "-- CONFIRM   no\n-- RETURNS"),
-			"an unknown layout":          changed("{'ok', room}", "{'ok', PACK(room_dead)}"),
+			"an unknown layout":          changed("{'ok', room_key}", "{'ok', PACK(room_dead)}"),
 			"numbers that do not go on":  withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
 		},
 	},
 	{
-		name: "headers count KEYS and ARGV as the code does",
+		name: "headers name the KEYS and ARGV that the code reads",
 		check: func(p *project) (violations []string) {
 			list, _ := p.scripts()
 			for _, s := range list {
-				code := withoutComments(s.Source)
+				code := p.ownText(s)
+				if numberedParam.MatchString(code) {
+					violations = append(violations, s.Name+" reads KEYS or ARGV by a number: give it a name in the header")
+				}
 				for array, params := range map[string]scripts.Params{"KEYS": s.Keys, "ARGV": s.Args} {
-					declared, open := len(params.Names), params.Rest != ""
-					highest, more := usedParams(code, array)
+					more, open := moreParams[array].MatchString(code), params.Rest != ""
 					switch {
 					case more && !open:
 						violations = append(violations, fmt.Sprintf(
@@ -422,34 +421,38 @@ var scriptRules = []rule{
 					case !more && open:
 						violations = append(violations, fmt.Sprintf(
 							"%s declares %s without a number (%q) and reads none", s.Name, array, params.Rest))
-					case array == "KEYS" && declared == 1 && highest == 0: // it chooses the node of a Cluster
-					case !more && highest != declared, more && highest > declared && declared > 0:
-						violations = append(violations, fmt.Sprintf("%s declares %d %s and uses %d", s.Name, declared, array, highest))
+					}
+					for _, name := range params.Names {
+						if array == "KEYS" {
+							if len(params.Names) == 1 || more { // it chooses the node of a Cluster; a library reads it
+								continue
+							}
+							name += "_key"
+						}
+						if !regexp.MustCompile(`\b` + name + `\b`).MatchString(code) {
+							violations = append(violations, fmt.Sprintf("%s declares the %s %s and does not use it", s.Name, array, name))
+						}
 					}
 				}
 			}
 			return violations
 		},
 		samples: map[string]map[string]string{
-			"a key too few":                  changed("1 room\n", "\n"),
-			"a key too many":                 changed("1 room\n", "1 room  2 events\n"),
-			"an argument more":               changed("local user = ARGV[1]", "local user, x = ARGV[1], ARGV[2]"),
-			"an open list":                   changed("{'ok', room}", "{'ok', #ARGV}"),
-			"open without use":               changed("1 user", "1 user  then each of the others"),
-			"unpacked at large":              changed("{'ok', room}", "{'ok', unpack(KEYS)}"),
-			"a key after those of a library": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "3 wallet"),
+			"a key too many":            changed("1 room\n", "1 room  2 events\n"),
+			"an argument too many":      changed("1 user", "1 user  2 game"),
+			"an argument by its number": changed("{'ok', room_key}", "{'ok', ARGV[1]}"),
+			"an open list":              changed("{'ok', room_key}", "{'ok', #ARGV}"),
+			"open without use":          changed("1 user", "1 user  then each of the others"),
+			"unpacked at large":         changed("{'ok', room_key}", "{'ok', unpack(KEYS)}"),
 		},
 	},
 	{
-		name: "keys come through KEYS and have names",
+		name: "keys come through KEYS",
 		check: func(p *project) (violations []string) {
 			list, _ := p.luaFiles()
 			for _, f := range list {
 				for line := range strings.Lines(wrapped.ReplaceAllString(f.code, "$1 ")) {
 					line = strings.TrimSpace(line)
-					if numbered.MatchString(line) && !strings.HasPrefix(line, "local ") && !strings.HasPrefix(line, "for ") {
-						violations = append(violations, f.path+" uses a key without a name: "+line)
-					}
 					texts := strings.Join(literal.FindAllString(line, -1), " ")
 					if madeUpKey.MatchString(line) || extended.MatchString(line) || key.MatchString(texts) {
 						violations = append(violations, f.path+" makes up a key: "+line)
@@ -459,10 +462,9 @@ var scriptRules = []rule{
 			return violations
 		},
 		samples: map[string]map[string]string{
-			"no name":       changed("{'ok', room}", "{'ok', redis.call('GET', KEYS[1])}"),
-			"a made-up key": changed("{'ok', room}", "{'ok', redis.call('GET', room .. ':events')}"),
-			"a spelled key": changed("{'ok', room}", "{'ok', redis.call('GET', '{e:main}:x')}"),
-			"in a library":  withLibrary("room", "-- lib_room: is.\nredis.call('GET', KEYS[1])\n"),
+			"a made-up key": changed("{'ok', room_key}", "{'ok', redis.call('GET', room .. ':events')}"),
+			"a spelled key": changed("{'ok', room_key}", "{'ok', redis.call('GET', '{e:main}:x')}"),
+			"in a library":  withLibrary("room", "-- lib_room: is.\nredis.call('GET', '{e:main}:x')\n"),
 		},
 	},
 	{
@@ -492,9 +494,9 @@ var scriptRules = []rule{
 			"never returned":  changed("ok room_full", "ok room_full room_closed"),
 			"not declared":    changed("ok room_full", "ok"),
 			"nobody knows it": changed("room_full", "room_fulll"),
-			"as a plain text": changed("return {'ok', room}", "return 'sold_out'"),
-			"through a call":  changed("return {'ok', room}", "return save_receipt(room, {'sold_out'})"),
-			"given to a call": changed("return {'ok', room}", "return refuse('sold_out')"),
+			"as a plain text": changed("return {'ok', room_key}", "return 'sold_out'"),
+			"through a call":  changed("return {'ok', room_key}", "return save_receipt(room, {'sold_out'})"),
+			"given to a call": changed("return {'ok', room_key}", "return refuse('sold_out')"),
 			"of a library": withLibrary("room", "-- lib_room: is.\nlocal function f() return {'sold_out'} end\n",
 				"clock", "clock room"),
 		},
@@ -519,12 +521,12 @@ var scriptRules = []rule{
 		},
 		samples: map[string]map[string]string{
 			"it does not say that it only reads": changed("-- FLAGS     no-writes\n", ""),
-			"it writes":                          changed("{'ok', room}", "{'ok', redis.call('SET', room, 1)}"),
+			"it writes":                          changed("{'ok', room_key}", "{'ok', redis.call('SET', room, 1)}"),
 			"it has no reason": changed("no-writes", "allow-oom",
-				"{'ok', room}", "{'ok', redis.call('SET', room, 1)}"),
+				"{'ok', room_key}", "{'ok', redis.call('SET', room, 1)}"),
 			"its flag is missing": {
 				"scripts/room_finish.lua": "-- room_finish: ends.\n-- KEYS      1 room\n-- RETURNS   ok\n" +
-					"redis.call('DEL', KEYS[1])\n",
+					"redis.call('DEL', room_key)\n",
 			},
 		},
 	},
@@ -556,7 +558,7 @@ var scriptRules = []rule{
 				"scripts/lib_entry.lua": "-- lib_entry: posts.\nlocal function post(ledger_key, nonce)\n" +
 					"  redis.call('RPUSH', ledger_key, nonce)\nend\n",
 				"scripts/wallet_take.lua": "-- wallet_take: takes.\n-- INCLUDES  entry\n-- KEYS      1 book\n" +
-					"-- ARGV      1 nonce\n-- RETURNS   ok\npost(KEYS[1], ARGV[1])\nreturn 'ok'\n",
+					"-- ARGV      1 nonce\n-- RETURNS   ok\npost(book_key, nonce)\nreturn 'ok'\n",
 			},
 		},
 	},
@@ -565,11 +567,19 @@ var scriptRules = []rule{
 		check: func(p *project) (violations []string) {
 			libraries := p.libraries()
 			names, violations := p.libraryNames()
-			definedIn, included := map[string]string{}, map[string]bool{}
+			included := map[string]bool{}
 			list, _ := p.luaFiles()
 			for _, f := range list {
+				definedIn := map[string]string{}
 				for _, include := range f.header.Includes {
 					included[include] = true
+					for _, defined := range names[include].defined {
+						if other, twice := definedIn[defined]; twice {
+							violations = append(violations, fmt.Sprintf("%s is defined by the libraries %s and %s, and %s includes both",
+								defined, other, include, f.path))
+						}
+						definedIn[defined] = include
+					}
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(libraries)) {
@@ -580,12 +590,6 @@ var scriptRules = []rule{
 					if !slices.Contains(used, include) {
 						violations = append(violations, fmt.Sprintf("%s includes %s and uses nothing of it", library.path, include))
 					}
-				}
-				for _, defined := range names[name].defined {
-					if other, twice := definedIn[defined]; twice {
-						violations = append(violations, fmt.Sprintf("%s is defined by the libraries %s and %s", defined, other, name))
-					}
-					definedIn[defined] = name
 				}
 				if !included[name] {
 					violations = append(violations, "no script includes "+name)
@@ -642,11 +646,11 @@ var scriptRules = []rule{
 			return violations
 		},
 		samples: map[string]map[string]string{
-			"a useless library":                  changed("now_ms == user", "room == user"),
+			"a useless library":                  changed("now_ms == user", "room_key == user"),
 			"one twice":                          changed("clock", "clock clock"),
 			"a missing library":                  changed("-- INCLUDES  clock\n", ""),
-			"a global":                           changed("local room = KEYS[1]", "local room = KEYS[1]\nremembered = room"),
-			"no Lua":                             changed("local user", "local local"),
+			"a global":                           changed("{'ok', room_key}", "{'ok', room_key}\nremembered = room_key"),
+			"no Lua":                             changed("{'ok', room_key}", "{'ok', local}"),
 			"a library's own library is missing": withLibrary("soon", secondLibrary, "clock", "soon", "now_ms", "soon()"),
 			"a library's own library is behind": withLibrary("soon", secondLibrary,
 				"clock", "soon clock", "now_ms", "soon()"),
@@ -721,7 +725,7 @@ var scriptRules = []rule{
 			}
 			return violations
 		},
-		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
+		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room_key}", "{'ok', 'room.exploded'}")},
 	},
 }
 
