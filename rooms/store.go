@@ -182,13 +182,11 @@ func (c command) playerText() string {
 	return strconv.FormatInt(c.caller.UserID, 10)
 }
 
-// args returns the arguments of a script: those that every room script has first, and its own.
-func (st *store) args(c command, own ...any) []any {
-	list := make([]any, 0, 4+len(own))
+// callArgs returns the arguments with which every script of a command begins.
+func (st *store) callArgs(c command) scripts.CallArgs {
 	// A pointer is no allocation, as the value in an interface is: 279 instead of 287 for a room with
 	// a join and two leaves (BenchmarkCreateJoinLeave).
-	list = append(list, &st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, &st.receiptTTLMS)
-	return append(list, own...)
+	return scripts.CallArgs{Nonce: c.nonce, Fingerprint: c.receipt.Fingerprint, TTLMS: &st.receiptTTLMS}
 }
 
 // sharedKeys are the keys that all rooms of a game on a shard share. They are made once: every
@@ -419,8 +417,8 @@ func (st *store) takeEndedRooms(shard keys.Shard, userID int64) string {
 }
 
 // run runs a script that changes the command's room.
-func (st *store) run(ctx context.Context, s *scripts.Script, k *keyList, own ...any) (scriptResult, error) {
-	return st.runScript(ctx, s, k.command, k.location, k.withReceipt(), st.args(k.command, own...))
+func (st *store) run(ctx context.Context, s *scripts.Script, k *keyList, args ...any) (scriptResult, error) {
+	return st.runScript(ctx, s, k.command, k.location, k.withReceipt(), args)
 }
 
 // tryCreate tries one id and one code. Stale means that the code is taken, or that the script must
@@ -481,8 +479,12 @@ func (st *store) runCreate(
 ) (scriptResult, error) {
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	return st.run(ctx, scripts.RoomCreate, st.newKeyList(c).addNewRoom(code),
-		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile,
-		st.quotas.Load().Seats, st.quotas.Load().OpenRooms, ended, stakes)
+		scripts.RoomCreateArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.caller.UserID, RoomID: c.roomID,
+			IDStep: st.freeShardCount + 1, IDOffset: c.shard.Number(), Code: code, Settings: settings,
+			Document: document, Profile: profile, MaxSeats: st.quotas.Load().Seats,
+			MaxRooms: st.quotas.Load().OpenRooms, Ended: ended, Stakes: stakes,
+		}.List()...)
 }
 
 // newRoomCommand returns a command on a new room of a player.
@@ -511,7 +513,11 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 	}
 	k.addWallet(c.caller.UserID)
 	return st.run(ctx, scripts.RoomJoin, k.addLedger(),
-		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend, st.quotas.Load().Seats)
+		scripts.RoomJoinArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, MayStart: formatBool(o.mayStart), Profile: o.profileJSON, Friend: o.friend,
+			MaxSeats: st.quotas.Load().Seats,
+		}.List()...)
 }
 
 // leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
@@ -520,14 +526,22 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
-		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
-		eventsRetention.Milliseconds(), deadline, st.db.Clock.NowMS())
+		scripts.RoomLeaveArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Users: joinInts(l.users), Placements: l.placements, Rake: int64(l.rake),
+			ComputedFor: l.roomVersion, EventsMS: eventsRetention.Milliseconds(), Over: deadline,
+			NodeMS: st.db.Clock.NowMS(),
+		}.List()...)
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
 	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
-		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
+		scripts.RoomFinishArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, CallerGame: c.gameID, RoomID: c.roomID,
+			Placements: l.placements, Rake: int64(l.rake), ComputedFor: l.roomVersion,
+			EventsMS: eventsRetention.Milliseconds(),
+		}.List()...)
 }
 
 // report stores what the caller saw, and does to the room what was found for it. Stale means that
@@ -539,8 +553,12 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
 	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
-		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
-		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), rp.window.Milliseconds())
+		scripts.RoomReportArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Effect: string(rp.effect), Seen: rp.seen, Compared: compared, Report: rp.text,
+			Placements: rp.placements, Rake: int64(rp.rake), DisputeMS: st.disputeTimeout.Milliseconds(),
+			EventsMS: eventsRetention.Milliseconds(), WindowMS: rp.window.Milliseconds(),
+		}.List()...)
 }
 
 // resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.
@@ -551,8 +569,11 @@ func (st *store) resolve(
 	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
 	k.add(keys.DisputesLost(c.shard, c.gameID))
 	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
-		c.gameID, c.roomID, joinInts(l.users), string(outcome), l.placements, int64(l.rake), l.roomVersion,
-		eventsRetention.Milliseconds(), joinInts(losers))
+		scripts.RoomResolveArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, CallerGame: c.gameID, RoomID: c.roomID,
+			Users: joinInts(l.users), Outcome: string(outcome), Placements: l.placements, Rake: int64(l.rake),
+			ComputedFor: l.roomVersion, EventsMS: eventsRetention.Milliseconds(), Losers: joinInts(losers),
+		}.List()...)
 }
 
 // ready records whether the caller is ready. Stale means that the room starts and the script must
@@ -560,14 +581,20 @@ func (st *store) resolve(
 func (st *store) ready(ctx context.Context, c command, ready bool, reserved []int64) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
 	return st.run(ctx, scripts.RoomReady, k.addPlayerRooms(reserved),
-		c.playerText(), c.gameID, c.roomID, formatBool(ready), joinInts(reserved))
+		scripts.RoomReadyArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, IsReady: formatBool(ready), Users: joinInts(reserved),
+		}.List()...)
 }
 
 // start starts the room. Stale means that the script must know who has a reserved seat.
 func (st *store) start(ctx context.Context, c command, reserved []int64) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
 	return st.run(ctx, scripts.RoomStart, k.addPlayerRooms(reserved),
-		c.playerText(), c.gameID, c.roomID, joinInts(reserved))
+		scripts.RoomStartArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Users: joinInts(reserved),
+		}.List()...)
 }
 
 // kick takes a user out. Stale means that the script must have the keys of the other seats as well,
@@ -577,12 +604,18 @@ func (st *store) kick(
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(feeds),
-		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds(),
-		formatBool(feeds != ""))
+		scripts.RoomKickArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Users: joinInts(users), Target: user, Ban: formatBool(ban),
+			EventsMS: eventsRetention.Milliseconds(), HasOutbox: formatBool(feeds != ""),
+		}.List()...)
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
-	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), c.playerText(), c.gameID, user)
+	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), scripts.RoomTransferArgs{
+		CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+		Target: user,
+	}.List()...)
 }
 
 // cancel ends the command's room, which was read. Stale means that it has other seats, or is
@@ -592,7 +625,11 @@ func (st *store) cancel(ctx context.Context, c command, room *Room, reason strin
 	users := room.seatedUsers()
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, index, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.feeds),
-		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds(), wasDisputed)
+		scripts.RoomCancelArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Users: joinInts(users), Reason: reason, EventsMS: eventsRetention.Milliseconds(),
+			WasDisputed: wasDisputed,
+		}.List()...)
 }
 
 // startedIndexOf returns the index of a room that has started: that of the disputed rooms for one
@@ -620,9 +657,12 @@ func (st *store) tryRematch(
 	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })
 	k := st.newKeyList(c).add(next.roomKey, next.eventTopic).addNewRoom(code).addPlayerRooms(others)
 	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
-		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
-			room.encodeRematchDocument(st.db.Layout(), n.profileJSON), n.profileJSON, joinInts(others), quotas.Seats,
-			quotas.OpenRooms, n.ended, n.stakes))
+		scripts.RoomRematchArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			NewRoomID: next.roomID, IDStep: st.freeShardCount + 1, IDOffset: c.shard.Number(), Code: code,
+			Document: room.encodeRematchDocument(st.db.Layout(), n.profileJSON), Profile: n.profileJSON,
+			Users: joinInts(others), MaxSeats: quotas.Seats, MaxRooms: quotas.OpenRooms, Ended: n.ended, Stakes: n.stakes,
+		}.List())
 }
 
 // read returns a room. It returns the codes of locate, and room_not_found.

@@ -45,14 +45,16 @@ func (st *store) openMatch(
 	k := st.newKeyList(c).add(keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)).addDue()
 	k.addIndexes(allIndex, createdIndex).add(keys.FreeRooms(c.shard)).addPlayerRooms(in.Players)
 	settings, document := n.encode(st.db.Layout(), 0)
-	args := []any{
-		st.db.PublishCommand, c.nonce, c.roomID, joinInts(in.Players), st.freeShardCount + 1, c.shard.Number(), code,
-		settings, document, in.Deadline.UnixMilli(), n.stakes, cmp.Or(in.Dispute, st.disputeTimeout).Milliseconds(),
+	more := make([]any, len(profiles))
+	for i, profile := range profiles {
+		more[i] = profile
 	}
-	for _, profile := range profiles {
-		args = append(args, profile)
-	}
-	return st.runScript(ctx, scripts.RoomOpenMatch, c, c.location, k.names, args)
+	return st.runScript(ctx, scripts.RoomOpenMatch, c, c.location, k.names, scripts.RoomOpenMatchArgs{
+		Publish: st.db.PublishCommand, Nonce: c.nonce, RoomID: c.roomID, Users: joinInts(in.Players),
+		IDStep: st.freeShardCount + 1, IDOffset: c.shard.Number(), Code: code, Settings: settings, Document: document,
+		Deadline: in.Deadline.UnixMilli(), Stakes: n.stakes,
+		DisputeMS: cmp.Or(in.Dispute, st.disputeTimeout).Milliseconds(),
+	}.List(more...))
 }
 
 // closeMatch cancels a match that has not started at its deadline. Stale means that it has other
@@ -60,8 +62,8 @@ func (st *store) openMatch(
 func (st *store) closeMatch(ctx context.Context, c command, users []int64) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, cancelledIndex).addDue()
 	k.add(keys.RoomOutbox(c.shard)).addPlayerRooms(users)
-	return st.runScript(ctx, scripts.RoomCloseMatch, c, c.location, k.names, []any{
-		st.db.PublishCommand, c.nonce, c.gameID, c.roomID, joinInts(users), eventsRetention.Milliseconds(),
-		st.db.Clock.NowMS(),
-	})
+	return st.runScript(ctx, scripts.RoomCloseMatch, c, c.location, k.names, scripts.RoomCloseMatchArgs{
+		Publish: st.db.PublishCommand, Nonce: c.nonce, CallerGame: c.gameID, RoomID: c.roomID, Users: joinInts(users),
+		EventsMS: eventsRetention.Milliseconds(), NodeMS: st.db.Clock.NowMS(),
+	}.List())
 }

@@ -100,7 +100,9 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 		return fmt.Errorf("apply room %s: %w", roomID, err)
 	}
 	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.ParkedRooms(shard)},
-		roomID, entry, parked, maxParkedRooms)
+		scripts.OutboxCloseArgs{
+			RoomID: roomID, Entry: entry, ParkedEntry: parked, MostParked: maxParkedRooms,
+		}.List()...)
 	if err != nil {
 		return err
 	}

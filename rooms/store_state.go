@@ -17,14 +17,15 @@ import (
 func (st *store) setState(
 	ctx context.Context, c command, version int64, p statePatch, hostOnly bool,
 ) (scriptResult, error) {
-	own := []any{
-		c.playerText(), c.gameID, formatBool(hostOnly), version, p.patchJSON, strings.Join(p.deleted, ","),
-		maxStateBytes, maxStateNames,
-	}
+	pairs := make([]any, 0, 2*len(p.names))
 	for i, name := range p.names {
-		own = append(own, name, p.values[i])
+		pairs = append(pairs, name, p.values[i])
 	}
-	return st.run(ctx, scripts.RoomStateSet, st.newKeyList(c), own...)
+	return st.run(ctx, scripts.RoomStateSet, st.newKeyList(c), scripts.RoomStateSetArgs{
+		CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+		HostOnly: formatBool(hostOnly), ReadVersion: version, Patch: p.patchJSON, Deleted: strings.Join(p.deleted, ","),
+		MaxBytes: maxStateBytes, MaxNames: maxStateNames,
+	}.List(pairs...)...)
 }
 
 func (st *store) setTurn(
@@ -35,7 +36,10 @@ func (st *store) setTurn(
 		user, seconds = strconv.FormatInt(*in.UserID, 10), strconv.FormatInt(*in.Seconds, 10)
 	}
 	r, err := st.run(ctx, scripts.RoomTurnSet, st.newKeyList(c).addTurns(),
-		c.playerText(), c.gameID, c.roomID, user, seconds, string(timeout))
+		scripts.RoomTurnSetArgs{
+			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
+			RoomID: c.roomID, Player: user, Seconds: seconds, Timeout: string(timeout),
+		}.List()...)
 	st.timing.Changed(c.shard.GameID()) // freeRooms for a free shard
 	return r, err
 }

@@ -333,9 +333,10 @@ func (st *store) sweepCall(at location, room *Room, fence int64) redisdb.ScriptC
 	users := room.seatedUsers()
 	return redisdb.ScriptCall{
 		Keys: k.addLedger().addPlayers(users).addOutbox(room.feeds).names,
-		Args: []any{
-			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, joinInts(users), fence,
-			eventsRetention.Milliseconds(), st.disputeTimeout.Milliseconds(), wasDisputed, st.db.Clock.NowMS(),
-		},
+		Args: scripts.RoomSweepArgs{
+			Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), RoomID: at.roomID, Users: joinInts(users),
+			Fence: fence, EventsMS: eventsRetention.Milliseconds(), DisputeMS: st.disputeTimeout.Milliseconds(),
+			WasDisputed: wasDisputed, NodeMS: st.db.Clock.NowMS(),
+		}.List(),
 	}
 }

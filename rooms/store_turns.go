@@ -93,10 +93,10 @@ func (st *store) endTurnBatch(ctx context.Context, batch []location) (ended int,
 			ended++
 		default:
 			k := st.newKeyList(command{location: at, gameID: room.GameID}).addTurns()
-			args := []any{
-				st.db.PublishCommand, idempotency.NewNonce(), at.roomID, st.db.Clock.NowMS(),
-				st.pace.leastTurn(time.Now(), room).Milliseconds(),
-			}
+			args := scripts.RoomTurnSkipArgs{
+				Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), RoomID: at.roomID,
+				NodeMS: st.db.Clock.NowMS(), LeastMS: st.pace.leastTurn(time.Now(), room).Milliseconds(),
+			}.List()
 			calls, skipped = append(calls, redisdb.ScriptCall{Keys: k.names, Args: args}), append(skipped, at)
 		}
 	}

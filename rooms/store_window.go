@@ -34,10 +34,12 @@ func (st *store) windowCall(at location, room *Room) redisdb.ScriptCall {
 	k.addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
 	return redisdb.ScriptCall{
 		Keys: k.addLedger().addPlayers(l.users).addOutbox(l.feeds).names,
-		Args: []any{
-			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, string(outcome), l.placements, int64(l.rake),
-			l.roomVersion, st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), st.db.Clock.NowMS(),
-		},
+		Args: scripts.RoomWindowCloseArgs{
+			Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), RoomID: at.roomID, Outcome: string(outcome),
+			Placements: l.placements, Rake: int64(l.rake), ComputedFor: l.roomVersion,
+			DisputeMS: st.disputeTimeout.Milliseconds(), EventsMS: eventsRetention.Milliseconds(),
+			NodeMS: st.db.Clock.NowMS(),
+		}.List(),
 	}
 }
 
@@ -46,7 +48,7 @@ func (st *store) windowCall(at location, room *Room) redisdb.ScriptCall {
 // clocks of store and node differ: nothing ends then.
 func (st *store) closeWindow(ctx context.Context, c command, room *Room) (scriptResult, error) {
 	call := st.windowCall(c.location, room)
-	nonce, _ := call.Args[1].(string)
+	nonce, _ := call.Args[scripts.RoomWindowClose.NonceArg].(string)
 	c.receipt, c.nonce = idempotency.Receipt{}, nonce
 	r, err := st.runScript(ctx, scripts.RoomWindowClose, c, c.location, call.Keys, call.Args)
 	if errors.Is(err, redisdb.ErrSkewed) {

@@ -146,7 +146,8 @@ func (s *store) list(ctx context.Context, gameID int64, key string, most, nowMS 
 		mostBoards = ""
 	}
 	reply, err := s.db.RunScript(ctx, scripts.BoardList,
-		[]string{keys.Boards(gameID), keys.BoardsDue(gameID), keys.TournamentBoards(gameID)}, key, mostBoards, nowMS)
+		[]string{keys.Boards(gameID), keys.BoardsDue(gameID), keys.TournamentBoards(gameID)},
+		scripts.BoardListArgs{Board: key, Most: mostBoards, Due: nowMS}.List()...)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (c *boardChange) setDeleted(ms int64) { c.set(keys.BoardDeletedField, strco
 // define writes a change of the board of a version, "" for a new one. It returns board_exists, and
 // errChangedSinceRead.
 func (s *store) define(ctx context.Context, gameID int64, key, versionRead string, c boardChange) error {
-	args := append([]any{idempotency.NewNonce(), versionRead}, c.fields...)
+	args := scripts.BoardDefineArgs{Nonce: idempotency.NewNonce(), VersionRead: versionRead}.List(c.fields...)
 	for i, value := range args {
 		if one, ok := value.(season); ok {
 			args[i] = encodeSeason(s.db.Layout(), one)
@@ -332,10 +333,16 @@ func (s *store) submit(ctx context.Context, in submission) (submitted, error) {
 		return submitted{}, err
 	}
 	reply, err := s.db.RunScript(ctx, scripts.BoardSubmit, names,
-		in.nonce, receipt.Fingerprint, ttl.Milliseconds(), in.userID, in.season.opens, orEmpty(in.to),
-		string(d.Order), string(d.Operator), in.score, subOrder, subOperator, sub, in.segments, in.details,
-		most, step, orEmpty(rules.MinIntervalSeconds*1000), orEmpty(rules.MaxSubmissions),
-		usesPlay, rules.MinPlaySeconds*1000, rules.longestPlay()*1000, in.season.number)
+		scripts.BoardSubmitArgs{
+			CallArgs: scripts.CallArgs{Nonce: in.nonce, Fingerprint: receipt.Fingerprint, TTLMS: ttl.Milliseconds()},
+			User:     in.userID,
+			From:     in.season.opens, To: orEmpty(in.to), Order: string(d.Order), Operator: string(d.Operator),
+			Units: in.score, SubOrder: subOrder, SubOperator: subOperator, SubUnits: sub, Segments: in.segments,
+			Details: in.details, MostEntries: most, LongestStep: step,
+			IntervalMS: orEmpty(rules.MinIntervalSeconds * 1000), MostSubmissions: orEmpty(rules.MaxSubmissions),
+			Play: usesPlay, ShortestMS: rules.MinPlaySeconds * 1000, LongestMS: rules.longestPlay() * 1000,
+			Number: in.season.number,
+		}.List()...)
 	if err != nil {
 		return submitted{}, err
 	}
@@ -420,11 +427,13 @@ func (s *store) startPlay(
 	var listed []string // ids of the player's plays; not known yet
 	for range maxAttempts {
 		at, names := b.playKeys(userID, playID)
-		args := []any{playID, userID, keep.Milliseconds(), maxOpenPlays}
-		for _, one := range listed {
-			names, args = append(names, keys.BoardPlay(at.BoardShard, one)), append(args, one)
+		ids := make([]any, len(listed))
+		for i, id := range listed {
+			names, ids[i] = append(names, keys.BoardPlay(at.BoardShard, id)), id
 		}
-		reply, err := s.db.RunScript(ctx, scripts.BoardPlayStart, names, args...)
+		reply, err := s.db.RunScript(ctx, scripts.BoardPlayStart, names, scripts.BoardPlayStartArgs{
+			PlayID: playID, User: userID, KeepMS: keep.Milliseconds(), MostPlays: maxOpenPlays,
+		}.List(ids...)...)
 		switch {
 		case err != nil:
 			return 0, err
@@ -462,15 +471,15 @@ func (s *store) playStart(ctx context.Context, b *board, userID int64, playID st
 	return ms, redisdb.WrapError("read a play", err)
 }
 
-// changeEntry runs a script on an entry, again with the segments that it asks for.
+// changeEntry runs a script on an entry, again with the segments that it asks for. args returns its
+// arguments for the segments.
 func (s *store) changeEntry(
-	ctx context.Context, script *scripts.Script, b *board, at *season, userID int64, own ...any,
+	ctx context.Context, script *scripts.Script, b *board, at *season, userID int64, args func(segments string) []any,
 ) error {
 	segments := ""
 	for range maxAttempts {
 		names := b.shardOf(at, userID).entryKeys(userID, segments, "")
-		args := append(append([]any{userID}, own...), segments)
-		reply, err := s.db.RunScript(ctx, script, names, args...)
+		reply, err := s.db.RunScript(ctx, script, names, args(segments)...)
 		switch {
 		case err != nil:
 			return err
@@ -490,11 +499,15 @@ func (s *store) hide(ctx context.Context, b *board, at *season, userID int64, hi
 	if hide {
 		flag = "1"
 	}
-	return s.changeEntry(ctx, scripts.BoardHide, b, at, userID, flag)
+	return s.changeEntry(ctx, scripts.BoardHide, b, at, userID, func(segments string) []any {
+		return scripts.BoardHideArgs{User: userID, Hide: flag, Segments: segments}.List()
+	})
 }
 
 func (s *store) remove(ctx context.Context, b *board, at *season, userID int64) error {
-	return s.changeEntry(ctx, scripts.BoardRemove, b, at, userID)
+	return s.changeEntry(ctx, scripts.BoardRemove, b, at, userID, func(segments string) []any {
+		return scripts.BoardRemoveArgs{User: userID, Segments: segments}.List()
+	})
 }
 
 // addUserBoard remembers that a board may have an entry of a player.

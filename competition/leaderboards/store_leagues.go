@@ -39,7 +39,9 @@ func (s *store) enterCohort(
 ) (string, error) {
 	at := b.shardOf(one, userID)
 	reply, err := s.db.RunScript(ctx, scripts.BoardEnter, []string{at.stateKey(), at.detailsKey(userID)},
-		userID, tier, size, at.shards, at.Number(), draw)
+		scripts.BoardEnterArgs{
+			User: userID, Tier: tier, Size: size, Shards: at.shards, Shard: at.Number(), Draw: draw,
+		}.List()...)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +55,7 @@ func (s *store) enterCohort(
 // sealShard seals a season on the shard of a player, and reports whether it is.
 func (s *store) sealShard(ctx context.Context, b *board, one *season, userID int64) (bool, error) {
 	reply, err := s.db.RunScript(ctx, scripts.BoardSeal, []string{b.shardOf(one, userID).stateKey()},
-		one.sealsAt(), s.db.Clock.NowMS())
+		scripts.BoardSealArgs{To: one.sealsAt(), NodeMS: s.db.Clock.NowMS()}.List()...)
 	return reply.Status == scripts.OK, err
 }
 

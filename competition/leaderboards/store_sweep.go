@@ -19,7 +19,8 @@ func (s *store) seal(ctx context.Context, b *board, one *season) (bool, error) {
 	calls := make([]redisdb.ScriptCall, b.definitionOf(one).Shards)
 	for n := range calls {
 		calls[n] = redisdb.ScriptCall{
-			Keys: []string{b.shard(one, n).stateKey()}, Args: []any{one.sealsAt(), s.db.Clock.NowMS()},
+			Keys: []string{b.shard(one, n).stateKey()},
+			Args: scripts.BoardSealArgs{To: one.sealsAt(), NodeMS: s.db.Clock.NowMS()}.List(),
 		}
 	}
 	sealed := true
@@ -142,11 +143,12 @@ func (s *store) takeDue(ctx context.Context, gameID, nowMS, againMS int64, most 
 
 // schedule says when boards that were taken until a time (ms) are due next.
 func (s *store) schedule(ctx context.Context, gameID, takenMS int64, list []dueBoard) error {
-	args := []any{takenMS}
+	var times []any
 	for _, b := range list {
-		args = append(args, b.key, b.ms)
+		times = append(times, b.key, b.ms)
 	}
-	reply, err := s.db.RunScript(ctx, scripts.BoardSchedule, []string{keys.BoardsDue(gameID)}, args...)
+	reply, err := s.db.RunScript(ctx, scripts.BoardSchedule, []string{keys.BoardsDue(gameID)},
+		scripts.BoardScheduleArgs{Taken: takenMS}.List(times...)...)
 	if err != nil {
 		return err
 	}

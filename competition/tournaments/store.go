@@ -152,11 +152,18 @@ func (s *store) newCommand(caller principal.Caller, gameID, id int64, rc idempot
 	return c
 }
 
+// callArgs returns the arguments with which every script of a command begins.
+func (s *store) callArgs(c command) scripts.CallWithReceiptArgs {
+	return scripts.CallWithReceiptArgs{
+		Publish: s.db.PublishCommand, Nonce: c.nonce, Fingerprint: c.receipt.Fingerprint, TTLMS: c.ttl.Milliseconds(),
+	}
+}
+
 // runCommand runs a script that leaves a receipt, and returns the values of its first reply. names
-// are its keys without the receipt, which is the last one. replayed is true, also with an error,
+// are its keys without the receipt, which is the first one. replayed is true, also with an error,
 // when an earlier request with the key got the reply.
 func (s *store) runCommand(
-	ctx context.Context, script *scripts.Script, c command, names []string, own ...any,
+	ctx context.Context, script *scripts.Script, c command, names []string, args ...any,
 ) (values []string, replayed bool, err error) {
 	receiptKey := keys.MoneyReceipt(c.gameID, c.caller.ActorID(), c.receipt.KeyDigest)
 	if refused := c.receipt.RefuseNew; refused != nil {
@@ -168,8 +175,7 @@ func (s *store) runCommand(
 			return nil, false, refused
 		}
 	}
-	args := append([]any{s.db.PublishCommand, c.nonce, c.receipt.Fingerprint, c.ttl.Milliseconds()}, own...)
-	reply, err := s.run(ctx, script, c.gameID, append(names, receiptKey), args...)
+	reply, err := s.run(ctx, script, c.gameID, append([]string{receiptKey}, names...), args...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -218,7 +224,10 @@ func (s *store) create(
 		[]string{
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.Tours(c.gameID), keys.ToursDue(c.gameID),
 		},
-		c.id, settings, definition, c.caller.ActorID(), mostOpen)
+		scripts.TourCreateArgs{
+			CallWithReceiptArgs: s.callArgs(c), TourID: c.id, Settings: settings, Definition: definition,
+			Actor: c.caller.ActorID(), Most: mostOpen,
+		}.List()...)
 	if err != nil {
 		return 0, replayed, err
 	}
@@ -256,7 +265,10 @@ func (s *store) join(ctx context.Context, c command, profileJSON string) (replay
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id),
 			keys.TourOrder(c.gameID, c.id), walletKey, lines, keys.Ledger(c.gameID),
 		},
-		c.caller.UserID, keys.TourRef(c.id), profileJSON)
+		scripts.TourJoinArgs{
+			CallWithReceiptArgs: s.callArgs(c), User: c.caller.UserID, Ref: keys.TourRef(c.id),
+			Profile: profileJSON,
+		}.List()...)
 	return replayed, err
 }
 
@@ -268,14 +280,17 @@ func (s *store) leave(ctx context.Context, c command, userID int64, state Entran
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id),
 			keys.TourOrder(c.gameID, c.id), keys.ToursDue(c.gameID), walletKey, lines, keys.Ledger(c.gameID),
 		},
-		userID, keys.TourRef(c.id), c.id, string(state))
+		scripts.TourLeaveArgs{
+			CallWithReceiptArgs: s.callArgs(c), User: userID, Ref: keys.TourRef(c.id), TourID: c.id,
+			NewState: string(state),
+		}.List()...)
 	return replayed, err
 }
 
 func (s *store) checkIn(ctx context.Context, c command) (replayed bool, err error) {
 	_, replayed, err = s.runCommand(ctx, scripts.TourCheckIn, c,
 		[]string{keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id)},
-		c.caller.UserID)
+		scripts.TourCheckInArgs{CallWithReceiptArgs: s.callArgs(c), User: c.caller.UserID}.List()...)
 	return replayed, err
 }
 
@@ -315,7 +330,10 @@ func stepError(script *scripts.Script, reply redisdb.Reply) error {
 func (s *store) open(ctx context.Context, by lead, gameID, id int64, hasPrize bool) error {
 	reply, err := s.run(ctx, scripts.TourOpen, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, formatBool(hasPrize), s.db.Clock.NowMS())
+		scripts.TourOpenArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id,
+			Prize: formatBool(hasPrize), NodeMS: s.db.Clock.NowMS(),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -333,8 +351,10 @@ func formatBool(b bool) string {
 func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint64) error {
 	reply, err := s.run(ctx, scripts.TourStart, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), id, strconv.FormatUint(draw, 10),
-		s.db.Clock.NowMS())
+		scripts.TourStartArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id,
+			Draw: strconv.FormatUint(draw, 10), NodeMS: s.db.Clock.NowMS(),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -345,7 +365,10 @@ func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint6
 func (s *store) cancel(ctx context.Context, by lead, gameID, id int64, why CancelReason) error {
 	reply, err := s.run(ctx, scripts.TourCancel, gameID,
 		[]string{keys.Tour(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
-		idempotency.NewNonce(), string(by), id, string(why), s.db.Clock.NowMS())
+		scripts.TourCancelArgs{
+			Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id, Why: string(why),
+			NodeMS: s.db.Clock.NowMS(),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -375,7 +398,10 @@ func (s *store) settle(ctx context.Context, by lead, t *tour) error {
 		names = append(names, walletKey, lines)
 	}
 	reply, err := s.run(ctx, scripts.TourSettle, t.gameID, names,
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.ref(), strings.Join(list, ","))
+		scripts.TourSettleArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), Ref: t.ref(),
+			Users: strings.Join(list, ","),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -390,7 +416,10 @@ func (s *store) advance(
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.ToursDue(t.gameID), keys.ToursFence(t.gameID),
 		},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, string(next), t.version, rake.String(), payouts)
+		scripts.TourAdvanceArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: t.id,
+			NextStatus: string(next), MadeFor: t.version, Rake: rake.String(), Payouts: payouts,
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -411,10 +440,11 @@ func (s *store) pair(ctx context.Context, by lead, t *tour, seeds []int64, match
 		}
 		pairs = append(pairs, matches[i].ID, encodeNewMatch(&matches[i]))
 	}
-	args := append([]any{
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, t.round + 1, t.version, strings.Join(texts, ","),
-		undecided, t.definition.roundWait().Milliseconds(), len(matches), s.db.Clock.NowMS(),
-	}, pairs...)
+	args := scripts.TourPairArgs{
+		Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: t.id,
+		NewRound: t.round + 1, MadeFor: t.version, Seeds: strings.Join(texts, ","), Undecided: undecided,
+		WaitMS: t.definition.roundWait().Milliseconds(), Count: len(matches), NodeMS: s.db.Clock.NowMS(),
+	}.List(pairs...)
 	reply, err := s.run(ctx, scripts.TourPair, t.gameID,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
@@ -438,9 +468,12 @@ func (s *store) report(ctx context.Context, by lead, t *tour, c matchChange) err
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
 			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id),
 		},
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, c.id, c.attempt, string(c.was), string(c.status),
-		c.newAttempt, c.roomID, winner, string(c.reason), c.wait.Milliseconds(), formatBool(c.isOver),
-		s.db.Clock.NowMS())
+		scripts.TourReportArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: t.id,
+			MatchID: c.id, MadeFor: c.attempt, Was: string(c.was), NewState: string(c.status),
+			NewAttempt: c.newAttempt, NewRoom: c.roomID, NewWinner: winner, NewReason: string(c.reason),
+			WaitMS: c.wait.Milliseconds(), Over: formatBool(c.isOver), NodeMS: s.db.Clock.NowMS(),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -461,8 +494,11 @@ func (s *store) refund(ctx context.Context, by lead, t *tour, m *Match, c matchC
 		names = append(names, walletKey, lines)
 	}
 	reply, err := s.run(ctx, scripts.TourRefund, t.gameID, names,
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, c.id, c.attempt, t.ref(), strings.Join(users, ","),
-		formatBool(c.isOver), s.db.Clock.NowMS())
+		scripts.TourRefundArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: t.id,
+			MatchID: c.id, MadeFor: c.attempt, Ref: t.ref(), Users: strings.Join(users, ","),
+			Over: formatBool(c.isOver), NodeMS: s.db.Clock.NowMS(),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -475,7 +511,7 @@ func (s *store) remove(ctx context.Context, gameID, id int64) error {
 	reply, err := s.db.RunScript(ctx, scripts.TourRemove, []string{
 		keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.TourEntrants(gameID, id), keys.TourOrder(gameID, id),
 		keys.TourMatches(gameID, id), keys.TourAttempts(gameID, id), keys.Tours(gameID),
-	}, id)
+	}, scripts.TourRemoveArgs{TourID: id}.List()...)
 	if err != nil {
 		return err
 	}
@@ -495,7 +531,9 @@ func (s *store) beginAttempt(ctx context.Context, t *tour, userID int64) (used i
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEntrants(t.gameID, t.id), keys.TourAttempts(t.gameID, t.id),
 		},
-		idempotency.NewNonce(), userID, t.definition.Attempts)
+		scripts.TourAttemptArgs{
+			Nonce: idempotency.NewNonce(), User: userID, Most: t.definition.Attempts,
+		}.List()...)
 	if err == nil {
 		err = reply.Err(scripts.TourAttempt)
 	}

@@ -25,7 +25,9 @@ func (s *store) notifyPlayers(ctx context.Context, tourID int64, m matchCall) er
 	var errs []error
 	for _, user := range m.Users {
 		reply, err := s.db.RunScript(ctx, scripts.UserMatch, []string{keys.UserEventSeq(user), keys.UserEvents(user)},
-			s.db.PublishCommand, idempotency.NewNonce(), values)
+			scripts.UserMatchArgs{
+				Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), EventValues: values,
+			}.List()...)
 		if err == nil {
 			err = reply.Err(scripts.UserMatch)
 		}

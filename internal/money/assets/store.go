@@ -57,8 +57,11 @@ func (s store) create(ctx context.Context, a Asset, most int64) (Asset, error) {
 	}
 	return s.runAndRead(ctx, scripts.AssetCreate, a.GameID, id,
 		[]string{keys.Asset(a.GameID, id), keys.Assets(a.GameID)},
-		id, a.PriceUnits.String(), optionalText(a.Stock), optionalText(a.PerUserLimit),
-		a.TokenCode, a.Price.Decimals, a.Name, string(a.Metadata), most)
+		scripts.AssetCreateArgs{
+			AssetID: id, Price: a.PriceUnits.String(), Stock: optionalText(a.Stock),
+			Limit: optionalText(a.PerUserLimit), Token: a.TokenCode, Decimals: a.Price.Decimals, Name: a.Name,
+			Metadata: string(a.Metadata), Most: most,
+		}.List()...)
 }
 
 // unchanged stands for a value that a patch leaves as it is.
@@ -82,19 +85,23 @@ func (s store) patch(ctx context.Context, gameID, id int64, p PatchInput, price 
 	if p.PerUserLimit != nil {
 		limit = optionalText(*p.PerUserLimit)
 	}
-	args := []any{idempotency.NewNonce(), active, priceText, stock, limit}
+	var fields []any
 	if p.Name != nil {
-		args = append(args, keys.AssetNameField, *p.Name)
+		fields = append(fields, keys.AssetNameField, *p.Name)
 	}
 	if p.Metadata != nil {
-		args = append(args, keys.AssetMetadataField, string(p.Metadata))
+		fields = append(fields, keys.AssetMetadataField, string(p.Metadata))
 	}
+	args := scripts.AssetPatchArgs{
+		Nonce: idempotency.NewNonce(), NewOnSale: active, NewPrice: priceText, NewStock: stock, NewLimit: limit,
+	}.List(fields...)
 	return s.runAndRead(ctx, scripts.AssetPatch, gameID, id, []string{keys.Asset(gameID, id)}, args...)
 }
 
 // remove removes an asset. It returns asset_not_found, and forbidden for one that must stay.
 func (s store) remove(ctx context.Context, gameID, id int64) error {
-	reply, err := s.db.RunScript(ctx, scripts.AssetRemove, []string{keys.Asset(gameID, id), keys.Assets(gameID)}, id)
+	reply, err := s.db.RunScript(ctx, scripts.AssetRemove, []string{keys.Asset(gameID, id), keys.Assets(gameID)},
+		scripts.AssetRemoveArgs{AssetID: id}.List()...)
 	if err != nil {
 		return err
 	}
@@ -194,12 +201,16 @@ func (s store) purchase(ctx context.Context, c purchaseCall) (purchase PurchaseR
 	asset := keys.Asset(gameID, c.assetID)
 	reply, hash, err := s.db.RunScriptAndRead(ctx, scripts.AssetPurchase, asset,
 		[]string{
-			asset, keys.Wallet(gameID, userID), keys.WalletLines(gameID, userID), keys.Inventory(gameID, userID),
-			keys.Ledger(gameID), keys.LedgerBase(gameID),
-			keys.MoneyReceipt(gameID, c.caller.ActorID(), receipt.KeyDigest),
+			keys.MoneyReceipt(gameID, c.caller.ActorID(), receipt.KeyDigest), asset, keys.Wallet(gameID, userID),
+			keys.WalletLines(gameID, userID), keys.Inventory(gameID, userID), keys.Ledger(gameID), keys.LedgerBase(gameID),
 		},
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID,
-		c.quantity, c.expectedPrice, c.token.Code, c.token.Decimals)
+		scripts.AssetPurchaseArgs{
+			CallWithReceiptArgs: scripts.CallWithReceiptArgs{
+				Publish: s.db.PublishCommand, Nonce: c.nonce, Fingerprint: receipt.Fingerprint, TTLMS: ttl.Milliseconds(),
+			},
+			User: userID, AssetID: c.assetID, Quantity: c.quantity,
+			ExpectedPrice: c.expectedPrice, Token: c.token.Code, Decimals: c.token.Decimals,
+		}.List()...)
 	if err != nil {
 		return PurchaseResult{}, err
 	}

@@ -78,14 +78,14 @@ func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	if c.budget.UntilMS != 0 {
 		until = strconv.FormatInt(c.budget.UntilMS, 10)
 	}
-	args := []any{
-		c.nonce, c.source, c.token.Code, c.token.Decimals, c.units.String(), string(c.from), maxEntriesParsed,
-		c.budget.Board, c.budget.AtMS, until,
-	}
+	var limit []any
 	if c.dayLimit != nil {
-		names, args = append(names, keys.ServerMints(c.gameID)), append(args, c.dayLimit.String())
+		names, limit = append(names, keys.ServerMints(c.gameID)), []any{c.dayLimit.String()}
 	}
-	reply, err := s.db.RunScript(ctx, scripts.PrizeFund, names, args...)
+	reply, err := s.db.RunScript(ctx, scripts.PrizeFund, names, scripts.PrizeFundArgs{
+		Nonce: c.nonce, Source: c.source, Token: c.token.Code, Decimals: c.token.Decimals, Units: c.units.String(),
+		From: string(c.from), MostEntries: maxEntriesParsed, Board: c.budget.Board, FundedAt: c.budget.AtMS, UntilMS: until,
+	}.List(limit...)...)
 	if err != nil {
 		return false, err
 	}
@@ -120,12 +120,13 @@ func (s store) plan(ctx context.Context, gameID int64, source string, lines []st
 
 // planFrom stores the lines of a plan from one on, as many as one script takes.
 func (s store) planFrom(ctx context.Context, gameID int64, source string, lines []string, first int) error {
-	args := []any{digestOf(lines), len(lines), first}
+	var next []any
 	for _, line := range lines[first:min(first+s.linesAtOnce, len(lines))] {
-		args = append(args, line)
+		next = append(next, line)
 	}
 	reply, err := s.db.RunScript(ctx, scripts.PrizePlan,
-		[]string{keys.Prize(gameID, source), keys.PrizePlan(gameID, source)}, args...)
+		[]string{keys.Prize(gameID, source), keys.PrizePlan(gameID, source)},
+		scripts.PrizePlanArgs{Digest: digestOf(lines), Lines: len(lines), Before: first}.List(next...)...)
 	switch {
 	case err != nil:
 		return err
@@ -166,7 +167,10 @@ func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 		}
 	}
 	reply, err := s.db.RunScript(ctx, scripts.PrizePay, names,
-		s.db.PublishCommand, idempotency.NewNonce(), p.Source, p.Next, len(lines), strings.Join(lines, ","))
+		scripts.PrizePayArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Source: p.Source, NextLine: p.Next,
+			Wanted: len(lines), GivenLines: strings.Join(lines, ","),
+		}.List()...)
 	switch {
 	case err != nil:
 		return p, err
@@ -199,7 +203,9 @@ func parseLine(line string) (user, asset int64, err error) {
 func (s store) void(ctx context.Context, gameID int64, source, reason string) (tokenCode string, err error) {
 	reply, err := s.db.RunScript(ctx, scripts.PrizeVoid,
 		[]string{keys.Prize(gameID, source), keys.Totals(gameID), keys.Ledger(gameID)},
-		idempotency.NewNonce(), source, events.Escape(reason))
+		scripts.PrizeVoidArgs{
+			Nonce: idempotency.NewNonce(), Source: source, Reason: events.Escape(reason),
+		}.List()...)
 	switch {
 	case err != nil:
 		return "", err

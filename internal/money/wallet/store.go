@@ -85,8 +85,10 @@ func orEmpty(text *string) string {
 
 func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int, games []TokenGame) error {
 	reply, err := s.db.RunScript(ctx, scripts.TokenCreate, []string{keys.Token(d.Code), keys.Tokens()},
-		idempotency.NewNonce(), d.Code, decimals, d.Name, orEmpty(d.LogoURL),
-		d.Metadata.AssetName, d.Metadata.PolicyID, encodeGames(games))
+		scripts.TokenCreateArgs{
+			Nonce: idempotency.NewNonce(), Code: d.Code, Decimals: decimals, Name: d.Name, Logo: orEmpty(d.LogoURL),
+			Asset: d.Metadata.AssetName, Policy: d.Metadata.PolicyID, Games: encodeGames(games),
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -400,15 +402,22 @@ type balanceChange struct {
 func (s store) change(ctx context.Context, kind entryKind, c balanceChange) (result ChangeResult, err error) {
 	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
 	keyNames := []string{
-		keys.Wallet(c.gameID, c.userID), keys.WalletLines(c.gameID, c.userID), keys.Totals(c.gameID),
-		keys.Ledger(c.gameID), keys.MoneyReceipt(c.gameID, c.actorID, receipt.KeyDigest),
+		keys.MoneyReceipt(c.gameID, c.actorID, receipt.KeyDigest), keys.Wallet(c.gameID, c.userID),
+		keys.WalletLines(c.gameID, c.userID), keys.Totals(c.gameID), keys.Ledger(c.gameID),
 	}
-	args := []any{
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.token.Code, c.token.Decimals,
-		c.units.String(), events.Escape(c.reason), events.Escape(c.actorID),
+	credit := scripts.WalletCreditArgs{
+		CallWithReceiptArgs: scripts.CallWithReceiptArgs{
+			Publish: s.db.PublishCommand, Nonce: c.nonce, Fingerprint: receipt.Fingerprint, TTLMS: ttl.Milliseconds(),
+		},
+		User: c.userID, Token: c.token.Code, Decimals: c.token.Decimals, Units: c.units.String(),
+		Reason: events.Escape(c.reason), Ref: events.Escape(c.actorID),
 	}
-	if c.dayLimit != nil {
-		keyNames, args = append(keyNames, keys.ServerMints(c.gameID)), append(args, c.dayLimit.String())
+	args := credit.List()
+	switch {
+	case kind == debitEntry:
+		args = scripts.WalletDebitArgs(credit).List()
+	case c.dayLimit != nil:
+		keyNames, args = append(keyNames, keys.ServerMints(c.gameID)), credit.List(c.dayLimit.String())
 	}
 	reply, err := s.db.RunScript(ctx, kind, keyNames, args...)
 	if err != nil {
@@ -457,8 +466,11 @@ func (s store) grant(ctx context.Context, in GrantInput, t Token) error {
 		keys.Wallet(in.GameID, in.UserID), keys.WalletLines(in.GameID, in.UserID), keys.Totals(in.GameID),
 		keys.Ledger(in.GameID), keys.GrantMints(in.GameID),
 	}
-	reply, err := s.db.RunScript(ctx, scripts.WalletGrant, names, s.db.PublishCommand, idempotency.NewNonce(),
-		in.UserID, t.Code, t.Decimals, in.Units.String(), "game:"+strconv.FormatInt(in.GameID, 10), limit.String())
+	reply, err := s.db.RunScript(ctx, scripts.WalletGrant, names, scripts.WalletGrantArgs{
+		Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), User: in.UserID, Token: t.Code,
+		Decimals: t.Decimals, Units: in.Units.String(), Ref: "game:" + strconv.FormatInt(in.GameID, 10),
+		Limit: limit.String(),
+	}.List()...)
 	switch {
 	case err != nil:
 		return err

@@ -107,7 +107,10 @@ func (s store) trimLedger(ctx context.Context, fence *int64, before, segment arc
 	id := segment.GameID
 	reply, err := s.db.RunScript(ctx, scripts.LedgerTrim,
 		[]string{keys.Ledger(id), keys.LedgerBase(id), keys.Totals(id), keys.LedgerArchive(id)},
-		holder, before.Last, len(segment.Entries), segment.Entries[len(segment.Entries)-1], before.Sum, segment.Sum)
+		scripts.LedgerTrimArgs{
+			Fence: holder, Before: before.Last, Count: len(segment.Entries),
+			LastText: segment.Entries[len(segment.Entries)-1], PreviousSum: before.Sum, Sum: segment.Sum,
+		}.List()...)
 	if err != nil {
 		return err
 	}
@@ -185,7 +188,9 @@ func (s store) readLineTexts(ctx context.Context, gameID int64, of lineCount, sk
 func (s store) trimLines(ctx context.Context, gameID, userID, base int64, lines []string, keep int64) error {
 	wallet, list := keys.WalletWithLines(gameID, userID)
 	reply, err := s.db.RunScript(ctx, scripts.LinesTrim, []string{wallet, list},
-		base, len(lines), lines[len(lines)-1], keep)
+		scripts.LinesTrimArgs{
+			Before: base, Count: len(lines), LastText: lines[len(lines)-1], Least: keep,
+		}.List()...)
 	if err != nil {
 		return err
 	}

@@ -176,15 +176,18 @@ func (page foldPage) args(holder string) []any {
 		sums.addEntry(text)
 	}
 	count := len(page.entries)
-	args := []any{holder, page.folded, page.base, page.folded + int64(count), page.entries[count-1]}
+	var changes []any
 	for code, of := range sums.tokens {
 		for total, units := range of {
 			if units != 0 {
-				args = append(args, keys.TotalField(total, code), units.String())
+				changes = append(changes, keys.TotalField(total, code), units.String())
 			}
 		}
 	}
-	return args
+	return scripts.LedgerFoldArgs{
+		Fence: holder, Before: page.folded, Base: page.base, After: page.folded + int64(count),
+		LastText: page.entries[count-1],
+	}.List(changes...)
 }
 
 // fold folds all entries of a game that are there now.
@@ -207,7 +210,7 @@ func (s store) readTotals(ctx context.Context, gameIDs []int64) ([]totals, error
 		calls := make([]redisdb.ScriptCall, len(some))
 		for i, id := range some {
 			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id)}
-			calls[i].Args = []any{maxTailSize}
+			calls[i].Args = scripts.TotalsReadArgs{MostEntries: maxTailSize}.List()
 		}
 		for i, result := range s.db.RunScriptPipelined(ctx, scripts.TotalsRead, calls) {
 			reply, err := result.Reply, result.Failure

@@ -150,7 +150,10 @@ func (s store) setLimits(ctx context.Context, c limitChange) error {
 	counted := stakeCount{}
 	for range maxLimitAttempts {
 		reply, err := s.db.RunScript(ctx, scripts.WalletLimit, []string{keys.Wallet(c.gameID, c.userID)},
-			c.token.Code, staff, c.stake, c.rooms, c.loss, c.excluded, counted.seq, counted.open, counted.hours)
+			scripts.WalletLimitArgs{
+				Token: c.token.Code, ByStaff: staff, NewStake: c.stake, NewRooms: c.rooms, NewLoss: c.loss,
+				NewExcluded: c.excluded, CountedAt: counted.seq, Open: counted.open, Hours: counted.hours,
+			}.List()...)
 		if err != nil {
 			return err
 		}

@@ -91,8 +91,8 @@ func (s *store) setLease(ctx context.Context, lease time.Duration, isHeld bool) 
 	if isHeld {
 		held = "1"
 	}
-	return s.db.RunScript(ctx, scripts.MigrationLease, []string{keys.Lock(lockName)}, s.value,
-		lease.Milliseconds(), held)
+	return s.db.RunScript(ctx, scripts.MigrationLease, []string{keys.Lock(lockName)},
+		scripts.MigrationLeaseArgs{Value: s.value, LeaseMS: lease.Milliseconds(), IsHeld: held}.List()...)
 }
 
 func (s *store) useLease(reply redisdb.Reply) error {
@@ -180,6 +180,15 @@ type writer struct{ store *store }
 
 func (w writer) put(ctx context.Context, records []record) error { return w.store.write(ctx, records) }
 
+// toArgs returns texts as arguments of a script.
+func toArgs[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, value := range list {
+		args[i] = value
+	}
+	return args
+}
+
 // write writes records, some in a round trip.
 func (s *store) write(ctx context.Context, records []record) error {
 	var calls []redisdb.ScriptCall
@@ -208,14 +217,11 @@ func (s *store) write(ctx context.Context, records []record) error {
 		}
 		before := r.before
 		for chunk := range slices.Chunk(r.values, size) {
-			args := []any{"", r.kind, "", before} // the deadline comes last
+			args := scripts.MigrationWriteArgs{DeadlineMS: "", Kind: r.kind, ExpiresMS: "", Before: before}
 			if r.expiresAtMS > 0 {
-				args[2] = r.expiresAtMS
+				args.ExpiresMS = r.expiresAtMS
 			}
-			for _, v := range chunk {
-				args = append(args, v)
-			}
-			calls = append(calls, redisdb.ScriptCall{Keys: []string{r.key}, Args: args})
+			calls = append(calls, redisdb.ScriptCall{Keys: []string{r.key}, Args: args.List(toArgs(chunk)...)})
 			before += len(chunk)
 		}
 		if len(calls) >= 100 {
@@ -340,7 +346,7 @@ func (s *store) closeLedger(ctx context.Context, entries int64) error {
 		return err
 	}
 	reply, err := s.db.RunScript(ctx, scripts.MigrationClose, []string{keys.OldTotalsKey(), keys.OldLedgerKey()},
-		s.deadlineMS, entries)
+		scripts.MigrationCloseArgs{DeadlineMS: s.deadlineMS, Number: entries}.List()...)
 	if err == nil && reply.Status != scripts.OK {
 		err = errors.New("money moved while the store was migrated: a node of the older release is running; " +
 			"stop all nodes and run the migration again")
@@ -360,10 +366,7 @@ var oldTypes = map[keys.OldKind]string{
 func (s *store) removeOld(ctx context.Context, page []oldKey) (int64, error) {
 	var calls []redisdb.ScriptCall
 	remove := func(key, kind string, members ...string) {
-		args := []any{"", kind} // the deadline comes last
-		for _, m := range members {
-			args = append(args, m)
-		}
+		args := scripts.MigrationRemoveArgs{DeadlineMS: "", Kind: kind}.List(toArgs(members)...)
 		calls = append(calls, redisdb.ScriptCall{Keys: []string{key}, Args: args})
 	}
 	for _, k := range page {

@@ -58,7 +58,7 @@ func (s store) append(ctx context.Context, r record) error {
 	}
 	reply, err := s.db.RunScript(ctx, scripts.TrailAppend,
 		[]string{list, keys.TrailNumber(), keys.TrailMark(r.nonce), keys.TrailGames()},
-		text, most, markTTL.Milliseconds(), game)
+		scripts.TrailAppendArgs{Act: text, Most: most, MarkMS: markTTL.Milliseconds(), Game: game}.List()...)
 	if err != nil || reply.Status == scripts.Replay {
 		return err
 	}

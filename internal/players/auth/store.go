@@ -73,7 +73,10 @@ func (s *store) startFamily(
 	ctx context.Context, t refreshToken, game int64, serverKeyID string, idleTTL, ttl time.Duration,
 ) (family, error) {
 	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, familyKeys(t),
-		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds(), t.family, serverKeyID)
+		scripts.RefreshStartArgs{
+			Digest: t.digest(), Game: game, IdleMS: idleTTL.Milliseconds(), LifeMS: ttl.Milliseconds(),
+			Name: t.family, ServerKey: serverKeyID,
+		}.List()...)
 	if err == nil {
 		err = reply.Err(scripts.RefreshStart)
 	}
@@ -91,7 +94,10 @@ func (s *store) rotateRefreshToken(
 	ctx context.Context, presented, next refreshToken, idleTTL, grace time.Duration,
 ) (family, error) {
 	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, familyKeys(presented),
-		presented.digest(), next.digest(), idleTTL.Milliseconds(), grace.Milliseconds(), presented.family)
+		scripts.RefreshRotateArgs{
+			Digest: presented.digest(), NextDigest: next.digest(), IdleMS: idleTTL.Milliseconds(),
+			GraceMS: grace.Milliseconds(), Name: presented.family,
+		}.List()...)
 	if err == nil {
 		err = reply.Err(scripts.RefreshRotate)
 	}
@@ -168,7 +174,7 @@ func (s *store) deleteAllFamilies(ctx context.Context, user int64) error {
 // remembered for ttl.
 func (s *store) firstUse(ctx context.Context, tokenDigest string, ttl time.Duration) (time.Time, error) {
 	reply, err := s.db.RunScript(ctx, scripts.ExternalTokenUse, []string{keys.ExternalTokenUse(tokenDigest)},
-		ttl.Milliseconds())
+		scripts.ExternalTokenUseArgs{TTLMS: ttl.Milliseconds()}.List()...)
 	if err == nil {
 		err = reply.Err(scripts.ExternalTokenUse)
 	}

@@ -54,7 +54,7 @@ func (s *store) create(ctx context.Context, g Game, keyDigest string) error {
 	if err != nil {
 		return err
 	}
-	return s.runScript(ctx, scripts.GameCreate, g.ID, doc, keyDigest)
+	return s.runScript(ctx, scripts.GameCreate, g.ID, scripts.GameCreateArgs{Doc: doc, Digest: keyDigest}.List()...)
 }
 
 // patch replaces the game of version g.Version. It returns errStale when the stored version is
@@ -64,11 +64,13 @@ func (s *store) patch(ctx context.Context, g Game) error {
 	if err != nil {
 		return err
 	}
-	return s.runScript(ctx, scripts.GamePatch, g.ID, doc, g.Version, idempotency.NewNonce())
+	return s.runScript(ctx, scripts.GamePatch, g.ID,
+		scripts.GamePatchArgs{Doc: doc, VersionRead: g.Version, Nonce: idempotency.NewNonce()}.List()...)
 }
 
 func (s *store) addServerKey(ctx context.Context, id int64, digest string) error {
-	return s.runScript(ctx, scripts.GameUpdateKeys, id, digest, "")
+	return s.runScript(ctx, scripts.GameUpdateKeys, id,
+		scripts.GameUpdateKeysArgs{Added: digest, Removed: ""}.List()...)
 }
 
 // hasServerKey reports whether a game has the key with a digest. A game that does not exist has
@@ -79,7 +81,8 @@ func (s *store) hasServerKey(ctx context.Context, id int64, digest string) (bool
 }
 
 func (s *store) removeServerKey(ctx context.Context, id int64, digest string) error {
-	return s.runScript(ctx, scripts.GameUpdateKeys, id, "", digest)
+	return s.runScript(ctx, scripts.GameUpdateKeys, id,
+		scripts.GameUpdateKeysArgs{Added: "", Removed: digest}.List()...)
 }
 
 // runScript runs a script that changes one game.
@@ -97,7 +100,8 @@ func (s *store) runScript(ctx context.Context, script *scripts.Script, id int64,
 // claimIssuer gives an entry of the index to a game unless another game than formerOwner has it,
 // and returns the game that has it.
 func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner int64) (int64, error) {
-	reply, err := s.db.RunScript(ctx, scripts.GameClaimAudience, []string{keys.Issuers()}, field, game, formerOwner)
+	reply, err := s.db.RunScript(ctx, scripts.GameClaimAudience, []string{keys.Issuers()},
+		scripts.GameClaimAudienceArgs{Field: field, Game: game, Former: formerOwner}.List()...)
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +116,8 @@ func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner
 // countPlayer counts a new player of a game that may have a number of them in a day. It returns
 // limit_reached.
 func (s *store) countPlayer(ctx context.Context, id, most int64) error {
-	reply, err := s.db.RunScript(ctx, scripts.GameCountPlayer, []string{keys.NewPlayers(id)}, most)
+	reply, err := s.db.RunScript(ctx, scripts.GameCountPlayer, []string{keys.NewPlayers(id)},
+		scripts.GameCountPlayerArgs{Most: most}.List()...)
 	if err != nil {
 		return err
 	}

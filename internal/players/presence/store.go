@@ -68,7 +68,8 @@ type renewal struct {
 
 func (st store) renew(ctx context.Context, lease string, lasts time.Duration, shards int) (renewal, error) {
 	reply, err := st.db.RunScript(ctx, scripts.PresenceRenew,
-		[]string{keys.PresenceLeases(), keys.PresenceShards(lease)}, lease, lasts.Milliseconds(), shards)
+		[]string{keys.PresenceLeases(), keys.PresenceShards(lease)},
+		scripts.PresenceRenewArgs{Lease: lease, LeaseMS: lasts.Milliseconds(), Shards: shards}.List()...)
 	switch {
 	case err != nil:
 		return renewal{}, err
@@ -117,10 +118,10 @@ func (st store) change(
 		}
 		calls[i] = redisdb.ScriptCall{
 			Keys: []string{c.at.room, c.at.list, keys.PresenceLease(c.at.shard, lease)},
-			Args: []any{
-				st.db.PublishCommand, idempotency.NewNonce(), lease, number, c.at.roomID, st.grace.Milliseconds(), ended,
-				joinIDs(c.here), gone,
-			},
+			Args: scripts.PresenceSetArgs{
+				Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), Lease: lease, Number: number,
+				RoomID: c.at.roomID, GraceMS: st.grace.Milliseconds(), OfEnded: ended, Here: joinIDs(c.here), Gone: gone,
+			}.List(),
 		}
 	}
 	outcomes := make([]outcome, len(changes))
@@ -157,8 +158,8 @@ func (st store) runAsLeader(ctx context.Context, lasts time.Duration, work func(
 
 // claim ends a lease that is over. It returns false when the lease was renewed after all.
 func (st store) claim(ctx context.Context, lease string) (bool, error) {
-	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()}, lease,
-		st.db.Clock.NowMS())
+	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()},
+		scripts.PresenceClaimArgs{Lease: lease, NodeMS: st.db.Clock.NowMS()}.List()...)
 	return reply.Status == scripts.OK, err
 }
 
@@ -180,7 +181,8 @@ func (st store) roomsOf(ctx context.Context, lease string) ([]location, error) {
 				return nil, errors.New("a lease has " + strconv.Quote(name) + ", which is no shard")
 			}
 			calls = append(calls, redisdb.ScriptCall{
-				Keys: []string{keys.PresenceLease(shard, lease)}, Args: []any{endedRetention.Milliseconds()},
+				Keys: []string{keys.PresenceLease(shard, lease)},
+				Args: scripts.PresenceEndArgs{EndedMS: endedRetention.Milliseconds()}.List(),
 			})
 		}
 		for _, result := range st.db.RunScriptPipelined(ctx, scripts.PresenceEnd, calls) {

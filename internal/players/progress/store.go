@@ -61,8 +61,7 @@ func (s store) read(ctx context.Context, id slotID, withState bool, other int64)
 		ctx,
 		scripts.SaveRead,
 		[]string{keys.Save(id.userID, id.gameID, id.name)},
-		stateFlag,
-		otherText,
+		scripts.SaveReadArgs{WithState: stateFlag, Other: otherText}.List()...,
 	)
 	if err == nil {
 		err = reply.Err(scripts.SaveRead)
@@ -125,9 +124,12 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite, r room) (re
 		}
 	}
 	reply, err := s.db.RunScript(ctx, scripts.SaveWrite, slotKeys,
-		s.db.PublishCommand, idempotency.NewNonce(), w.baseVersion, w.checkedVersion, w.next.version, w.next.messageDigest,
-		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers,
-		r.maxBytes, withOthers)
+		scripts.SaveWriteArgs{
+			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Base: w.baseVersion,
+			Checked: w.checkedVersion, Version: w.next.version, Message: w.next.messageDigest, Mark: w.next.mark(),
+			State: []byte(w.next.state), Slot: id.name, Line: summary, MaxSlots: MaxSlots, MaxVersions: MaxVersions,
+			EventValues: w.eventMembers, MaxBytes: r.maxBytes, WithOthers: withOthers,
+		}.List()...)
 	if err != nil {
 		return record{}, err
 	}

@@ -67,7 +67,9 @@ func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, err
 func scriptCall(key bucketKey, limit Limit, wanted, used, nodeMS int64) redisdb.ScriptCall {
 	return redisdb.ScriptCall{
 		Keys: []string{keys.RateLimit(string(key.class), key.actor)},
-		Args: []any{limit.microsPerPermit(), limit.Burst, wanted, used, nodeMS},
+		Args: scripts.RateLimitTakeArgs{
+			Interval: limit.microsPerPermit(), Burst: limit.Burst, Wanted: wanted, Used: used, NodeMS: nodeMS,
+		}.List(),
 	}
 }
 

@@ -42,7 +42,9 @@ func (s store) add(ctx context.Context, e end, now time.Time) error {
 	}
 	oldest := strconv.FormatInt(now.Add(-retention).UnixMilli(), 10)
 	reply, err := s.db.RunScript(ctx, scripts.SessionsEnd, []string{keys.EndedSessions()},
-		e.subject.String(), beganBy, e.code, oldest, until)
+		scripts.SessionsEndArgs{
+			Subject: e.subject.String(), BeganByMS: beganBy, Code: e.code, OldestMS: oldest, UntilMS: until,
+		}.List()...)
 	if err != nil {
 		return err
 	}

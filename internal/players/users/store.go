@@ -42,8 +42,9 @@ func (s *store) create(
 	if identityDigest != "" {
 		identityField = keys.UserIdentityField(kind, identityDigest)
 	}
-	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar),
-		identityField)
+	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, scripts.UserCreateArgs{
+		Game: game, Kind: kind, Username: username, Avatar: orEmpty(avatar), IdentityField: identityField,
+	}.List()...)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,8 @@ func (s *store) identityOwner(ctx context.Context, i Identity) (int64, error) {
 // bindIdentity gives an identity to a player unless another player has it, and returns the id of
 // the player who has it.
 func (s *store) bindIdentity(ctx context.Context, i Identity, id int64) (int64, error) {
-	reply, err := s.db.RunScript(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.GameID, i.Kind, i.Digest)}, id)
+	reply, err := s.db.RunScript(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.GameID, i.Kind, i.Digest)},
+		scripts.UserLinkIdentityArgs{User: id}.List()...)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +123,8 @@ func (s *store) deleteUser(ctx context.Context, game, id int64) error {
 			granted = grantMemory
 		}
 		names := []string{keys.Identity(game, kind, digest), keys.GrantedIdentity(game, kind, digest)}
-		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, names, id, granted.Milliseconds())
+		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, names,
+			scripts.UserUnlinkIdentityArgs{User: id, GrantedMS: granted.Milliseconds()}.List()...)
 		if err == nil {
 			err = reply.Err(scripts.UserUnlinkIdentity)
 		}
@@ -133,7 +136,8 @@ func (s *store) deleteUser(ctx context.Context, game, id int64) error {
 }
 
 func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {
-	reply, err := s.db.RunScript(ctx, scripts.UserChangeKind, []string{keys.User(id)}, from, to)
+	reply, err := s.db.RunScript(ctx, scripts.UserChangeKind, []string{keys.User(id)},
+		scripts.UserChangeKindArgs{From: from, To: to}.List()...)
 	switch {
 	case err != nil:
 		return err
@@ -253,11 +257,7 @@ func (s *store) setSuspension(ctx context.Context, id int64, suspension *Suspens
 		}
 		text = strconv.FormatInt(ms, 10) + "|" + suspension.Reason
 	}
-	reply, err := s.db.RunScript(ctx, scripts.UserPatch, []string{keys.User(id)}, "suspended", text)
-	if err != nil {
-		return err
-	}
-	return reply.Err(scripts.UserPatch)
+	return s.setFields(ctx, id, "suspended", text)
 }
 
 // relation is what another player is to this one; the zero relation is none.
@@ -288,7 +288,8 @@ func decodeRelation(id int64, pair *redisdb.Fields) (relation, error) {
 }
 
 func (s *store) requestFriend(ctx context.Context, id, other int64) (relation, error) {
-	reply, err := s.db.RunScript(ctx, scripts.FriendRequest, []string{keys.PlayerPair(id, other)}, id, other)
+	reply, err := s.db.RunScript(ctx, scripts.FriendRequest, []string{keys.PlayerPair(id, other)},
+		scripts.FriendRequestArgs{User: id, Other: other}.List()...)
 	switch {
 	case err != nil:
 		return relation{}, err
@@ -307,7 +308,8 @@ func (s *store) requestFriend(ctx context.Context, id, other int64) (relation, e
 }
 
 func (s *store) removeRelation(ctx context.Context, id, other int64) error {
-	reply, err := s.db.RunScript(ctx, scripts.FriendRemove, []string{keys.PlayerPair(id, other)}, id)
+	reply, err := s.db.RunScript(ctx, scripts.FriendRemove, []string{keys.PlayerPair(id, other)},
+		scripts.FriendRemoveArgs{User: id}.List()...)
 	if err != nil {
 		return err
 	}
@@ -315,7 +317,8 @@ func (s *store) removeRelation(ctx context.Context, id, other int64) error {
 }
 
 func (s *store) block(ctx context.Context, id, other int64) (relation, error) {
-	reply, err := s.db.RunScript(ctx, scripts.FriendBlock, []string{keys.PlayerPair(id, other)}, id)
+	reply, err := s.db.RunScript(ctx, scripts.FriendBlock, []string{keys.PlayerPair(id, other)},
+		scripts.FriendBlockArgs{User: id}.List()...)
 	if err != nil {
 		return relation{}, err
 	}
@@ -339,8 +342,10 @@ func (s *store) updateIndex(ctx context.Context, id, other int64, r relation, is
 	if isStored {
 		maxFriends, maxBlocked = "", ""
 	}
-	reply, err := s.db.RunScript(ctx, scripts.FriendIndex, indexKeys(id), other, string(r.state), r.since.UnixMilli(),
-		maxFriends, MaxIncomingRequests, maxBlocked)
+	reply, err := s.db.RunScript(ctx, scripts.FriendIndex, indexKeys(id), scripts.FriendIndexArgs{
+		Other: other, State: string(r.state), Since: r.since.UnixMilli(), MaxFriends: maxFriends,
+		MaxIncoming: MaxIncomingRequests, MaxBlocked: maxBlocked,
+	}.List()...)
 	switch {
 	case err != nil:
 		return err

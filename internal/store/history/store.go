@@ -77,7 +77,7 @@ func (s store) readLedgers(ctx context.Context, numbers map[int64]int64) (map[in
 	for id, number := range numbers {
 		games = append(games, id)
 		calls = append(calls, redisdb.ScriptCall{
-			Keys: []string{keys.Ledger(id), keys.LedgerBase(id)}, Args: []any{number},
+			Keys: []string{keys.Ledger(id), keys.LedgerBase(id)}, Args: scripts.HistoryReadArgs{Number: number}.List(),
 		})
 	}
 	found := make(map[int64]ledger, len(games))
@@ -174,7 +174,8 @@ func lossArgs(losses []Loss) (args []any) {
 // advance begins an epoch after a known one and writes down what a node misses. It returns the
 // epoch.
 func (s store) advance(ctx context.Context, node string, known int64, losses []Loss) (int64, error) {
-	args := append([]any{known, time.Now().UnixMilli(), node}, lossArgs(losses)...)
+	args := scripts.HistoryAdvanceArgs{KnownEpoch: known, AtMS: time.Now().UnixMilli(), Node: node}.List(
+		lossArgs(losses)...)
 	reply, err := s.db.RunScript(ctx, scripts.HistoryAdvance, []string{keys.Meta(), keys.HistoryLosses()}, args...)
 	if err == nil {
 		err = reply.Err(scripts.HistoryAdvance)
@@ -255,7 +256,9 @@ func (s store) stop(
 	if err != nil {
 		return false, err
 	}
-	args := append([]any{seenEpoch, text, epoch, time.Now().UnixMilli(), node}, lossArgs(missing)...)
+	args := scripts.HistoryStopArgs{
+		SeenEpoch: seenEpoch, Stop: text, MissingEpoch: epoch, AtMS: time.Now().UnixMilli(), Node: node,
+	}.List(lossArgs(missing)...)
 	reply, err := s.db.RunScript(ctx, scripts.HistoryStop, []string{keys.Meta(), keys.HistoryLosses()}, args...)
 	return err == nil && reply.Status == scripts.OK, err
 }
@@ -265,7 +268,10 @@ var errOvertaken = errors.New("the store has changed meanwhile; look at it again
 // accept makes what the store has the history. It returns the installation and the new epoch.
 func (s store) accept(ctx context.Context, m meta, stopped Stop) (installation string, epoch int64, err error) {
 	reply, err := s.db.RunScript(ctx, scripts.HistoryAccept, []string{keys.Meta()},
-		secret.New()[:16], stopped.Epoch, stopped.Installation, m.epoch)
+		scripts.HistoryAcceptArgs{
+			NewName: secret.New()[:16], LeastEpoch: stopped.Epoch, FormerName: stopped.Installation,
+			SeenEpoch: m.epoch,
+		}.List()...)
 	switch {
 	case err != nil:
 		return "", 0, err

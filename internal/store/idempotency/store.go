@@ -17,7 +17,9 @@ type store struct{ db *redisdb.DB }
 // when there is none. It returns request_in_progress or idempotency_key_reused.
 func (s *store) begin(ctx context.Context, e *Execution, lease time.Duration) (encrypted string, err error) {
 	reply, err := s.db.RunScript(ctx, scripts.IdempotencyBegin, []string{e.recordKey()},
-		e.fingerprint, e.owner, lease.Milliseconds())
+		scripts.IdempotencyBeginArgs{
+			Fingerprint: e.fingerprint, Owner: e.owner, LeaseMS: lease.Milliseconds(),
+		}.List()...)
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +40,9 @@ var errSuperseded = errors.New("another execution of the request has begun")
 
 func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl time.Duration) error {
 	reply, err := s.db.RunScript(ctx, scripts.IdempotencyFinish, []string{e.recordKey()},
-		e.fingerprint, e.owner, encrypted, ttl.Milliseconds())
+		scripts.IdempotencyFinishArgs{
+			Fingerprint: e.fingerprint, Owner: e.owner, Sealed: encrypted, KeepMS: ttl.Milliseconds(),
+		}.List()...)
 	if err == nil && reply.Status == scripts.Stale {
 		err = fmt.Errorf("store a response: %w", errSuperseded)
 	}
@@ -46,7 +50,8 @@ func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl 
 }
 
 func (s *store) release(ctx context.Context, e *Execution) error {
-	_, err := s.db.RunScript(ctx, scripts.IdempotencyRelease, []string{e.recordKey()}, e.owner)
+	_, err := s.db.RunScript(ctx, scripts.IdempotencyRelease, []string{e.recordKey()},
+		scripts.IdempotencyReleaseArgs{Owner: e.owner}.List()...)
 	return err
 }
 

@@ -152,11 +152,12 @@ func (db *DB) admitLayout(s *scripts.Script) error {
 // It returns false, and changes nothing, when others have reported meanwhile, or the store has
 // neither of the two layouts.
 func (db *DB) RaiseLayout(ctx context.Context, from, to int, nodeIDs []string) (bool, error) {
-	args := []any{from, to}
-	for _, id := range nodeIDs {
-		args = append(args, id)
+	ids := make([]any, len(nodeIDs))
+	for i, id := range nodeIDs {
+		ids[i] = id
 	}
-	reply, err := db.RunScript(ctx, scripts.LayoutRaise, []string{keys.Meta(), keys.Nodes()}, args...)
+	reply, err := db.RunScript(ctx, scripts.LayoutRaise, []string{keys.Meta(), keys.Nodes()},
+		scripts.LayoutRaiseArgs{FromLayout: from, ToLayout: to}.List(ids...)...)
 	if err != nil {
 		return false, err
 	}

@@ -32,7 +32,8 @@ func (db *DB) RunAsLeader(
 	}
 	defer releaseLock(ctx, m)
 
-	reply, err := db.RunScript(ctx, scripts.FencingTokenIssue, []string{lock, fence}, m.Value())
+	reply, err := db.RunScript(ctx, scripts.FencingTokenIssue, []string{lock, fence},
+		scripts.FencingTokenIssueArgs{Value: m.Value()}.List()...)
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +83,8 @@ func releaseLock(ctx context.Context, m *redsync.Mutex) {
 // TryAcquire takes a name for a time that nobody has taken; it reports whether it did. value must
 // be the call's own. A full store takes it too.
 func (db *DB) TryAcquire(ctx context.Context, name, value string, lease time.Duration) (bool, error) {
-	reply, err := db.RunScript(ctx, scripts.LockAcquire, []string{name}, value, lease.Milliseconds())
+	reply, err := db.RunScript(ctx, scripts.LockAcquire, []string{name},
+		scripts.LockAcquireArgs{Value: value, LeaseMS: lease.Milliseconds()}.List()...)
 	return err == nil && reply.Status == scripts.OK, err
 }
 
@@ -103,7 +105,7 @@ type lockConn struct {
 
 // SetNX does not queue its command: what waits in a queue is sent also when its caller has gone.
 func (c lockConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
-	call := ScriptCall{[]string{name}, []any{value, expiry.Milliseconds()}}
+	call := ScriptCall{[]string{name}, scripts.LockAcquireArgs{Value: value, LeaseMS: expiry.Milliseconds()}.List()}
 	result := c.db.RunScriptPipelined(c.ctx, scripts.LockAcquire, []ScriptCall{call})[0]
 	return result.Failure == nil && result.Status == scripts.OK, result.Failure
 }
