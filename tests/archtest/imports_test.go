@@ -158,7 +158,10 @@ var libraryTable = []libraryRow{
 		"./keys", append([]string{"ledger/"}, storeFiles...),
 		"a key is read and written in one file of a package; accounts of the ledger have their names there",
 	},
-	{"./scripts", append([]string{"idempotency/receipt.go"}, storeFiles...), "as keys; a receipt compares a status"},
+	{
+		"./scripts", append([]string{"idempotency/receipt.go", "scripts/generate/"}, storeFiles...),
+		"as keys; a receipt compares a status, and the types of arguments are made of the headers",
+	},
 	{"./redisdb/redistest", nil, "starts servers, for tests only"},
 	{"./wire/wiretest", nil, "decodes exact numbers, for tests only"},
 	{"github.com/redis/go-redis", storeFiles, "what is known of Redis stands in one file of a package"},

@@ -709,6 +709,42 @@ var scriptRules = []rule{
 		},
 	},
 	{
+		name: "a call of a script gives each of its arguments",
+		check: func(p *project) (violations []string) {
+			want := p.argCounts()
+			for _, s := range p.code {
+				if s.isTest() || s.top() == "scripts" {
+					continue
+				}
+				ast.Inspect(s.file, func(n ast.Node) bool {
+					switch x := n.(type) {
+					case *ast.CompositeLit:
+						name := scriptsName(x.Type)
+						if count, ok := want[name]; ok && len(x.Elts) != count {
+							violations = append(violations, fmt.Sprintf("%s: %s has %d of its %d arguments",
+								p.set.Position(x.Pos()), name, len(x.Elts), count))
+						}
+					case *ast.CallExpr:
+						violations = append(violations, p.otherArgs(x, want)...)
+					}
+					return true
+				})
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"one is missing": {
+				"scripts/wallet_take.lua": ledgerScript()["scripts/wallet_take.lua"],
+				"rooms/store.go":          `package rooms; var x = scripts.WalletTakeArgs{}.List()`,
+			},
+			"those of another script": {
+				"scripts/wallet_take.lua": ledgerScript()["scripts/wallet_take.lua"],
+				"scripts/wallet_give.lua": ledgerScript("wallet_take", "wallet_give")["scripts/wallet_take.lua"],
+				"rooms/store.go":          `package rooms; var x = run(scripts.WalletGive, scripts.WalletTakeArgs{Nonce: 1}.List())`,
+			},
+		},
+	},
+	{
 		name: "scripts emit only events of package events",
 		check: func(p *project) (violations []string) {
 			known := map[string]bool{}
@@ -727,6 +763,64 @@ var scriptRules = []rule{
 		},
 		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room_key}", "{'ok', 'room.exploded'}")},
 	},
+}
+
+// argCounts returns how many fields the types of arguments have, by their names.
+func (p *project) argCounts() map[string]int {
+	counts := map[string]int{}
+	list, _ := p.scripts()
+	for _, s := range list {
+		count := len(s.OwnArgs.Names)
+		for _, library := range s.Libraries {
+			if n := len(library.Args.Names); n > 0 {
+				counts[goName(strings.TrimPrefix(library.Name, scripts.LibraryPrefix))+"Args"] = n
+				count++ // they are embedded
+			}
+		}
+		if count > 0 {
+			counts[goName(s.Name)+"Args"] = count
+		}
+	}
+	return counts
+}
+
+// otherArgs returns a violation when a call has a script and the arguments of another one.
+func (p *project) otherArgs(call *ast.CallExpr, types map[string]int) (violations []string) {
+	script := ""
+	for _, arg := range call.Args {
+		if name := scriptsName(arg); name != "" && types[name+"Args"] > 0 {
+			script = name
+		}
+	}
+	if script == "" {
+		return nil
+	}
+	for _, arg := range call.Args {
+		list, ok := arg.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		of, ok := list.Fun.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		if literal, ok := of.X.(*ast.CompositeLit); ok {
+			if name := scriptsName(literal.Type); types[name] > 0 && name != script+"Args" {
+				violations = append(violations, fmt.Sprintf("%s: %s gets %s", p.set.Position(call.Pos()), script, name))
+			}
+		}
+	}
+	return violations
+}
+
+// scriptsName returns RoomJoin for scripts.RoomJoin, "" for what is not of package scripts.
+func scriptsName(e ast.Expr) string {
+	if selector, ok := e.(*ast.SelectorExpr); ok {
+		if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "scripts" {
+			return selector.Sel.Name
+		}
+	}
+	return ""
 }
 
 // goName returns NounVerb for noun_verb.
