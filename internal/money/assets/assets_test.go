@@ -575,10 +575,15 @@ func TestAnAssetWhoseTokenTheNodeDoesNotKnowIsNotSold(t *testing.T) {
 	gift := f.createAsset(assets.CreateInput{Price: "0"})
 	reply, err := db.RunScript(t.Context(), scripts.AssetPurchase,
 		[]string{
-			keys.Asset(game, gift.ID), keys.Wallet(game, 1), keys.WalletLines(game, 1), keys.Inventory(game, 1),
-			keys.Ledger(game), keys.LedgerBase(game), keys.MoneyReceipt(game, "u1", "k"),
+			keys.MoneyReceipt(game, "u1", "k"), keys.Asset(game, gift.ID), keys.Wallet(game, 1), keys.WalletLines(game, 1),
+			keys.Inventory(game, 1), keys.Ledger(game), keys.LedgerBase(game),
 		},
-		db.PublishCommand, "nonce", "f", 1000, 1, gift.ID, 1, "", "", 0)
+		scripts.AssetPurchaseArgs{
+			CallWithReceiptArgs: scripts.CallWithReceiptArgs{
+				Publish: db.PublishCommand, Nonce: "nonce", Fingerprint: "f", TTLMS: 1000,
+			},
+			User: 1, AssetID: gift.ID, Quantity: 1, ExpectedPrice: "", Token: "", Decimals: 0,
+		}.List()...)
 	if err != nil || reply.Status != apierror.AssetNotFound.Code {
 		t.Errorf("%+v, %v", reply, err)
 	}
