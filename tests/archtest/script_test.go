@@ -740,7 +740,7 @@ var scriptRules = []rule{
 			"those of another script": {
 				"scripts/wallet_take.lua": ledgerScript()["scripts/wallet_take.lua"],
 				"scripts/wallet_give.lua": ledgerScript("wallet_take", "wallet_give")["scripts/wallet_take.lua"],
-				"rooms/store.go":          `package rooms; var x = run(scripts.WalletGive, scripts.WalletTakeArgs{Nonce: 1}.List())`,
+				"rooms/store.go":          `package rooms; var x = run(scripts.WalletGive, scripts.WalletTakeArgs{N: 1}.List())`,
 			},
 		},
 	},
