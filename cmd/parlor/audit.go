@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/spf13/cobra"
@@ -68,24 +69,31 @@ func auditCommand() *cobra.Command {
 // ledgerSettings are the settings of the commands that read ledgers.
 var ledgerSettings = []string{"redis-url", "archive", "archive-endpoint", "archive-region", "config"}
 
-// openWallets returns a service that only reads, and a function that closes its store. It returns a
+// books are the services that read the money of a store.
+type books struct {
+	ledgers *ledgerstore.Store
+	wallets *wallet.Service
+}
+
+// openBooks returns services that only read, and a function that closes their store. It returns a
 // storeError as openToolStore does.
-func openWallets(ctx context.Context, s config.Settings) (*wallet.Service, func(), error) {
+func openBooks(ctx context.Context, s config.Settings) (books, func(), error) {
 	old, err := openArchive(s)
 	if err != nil {
-		return nil, nil, err
+		return books{}, nil, err
 	}
 	db, err := openToolStore(ctx, s)
 	if err != nil {
-		return nil, nil, err
+		return books{}, nil, err
 	}
-	return wallet.New(db, nil, wallet.Options{Archive: old}), func() { _ = db.Close() }, nil
+	ledgers := ledgerstore.New(db, old)
+	return books{ledgers, wallet.New(db, nil, wallet.Options{Ledgers: ledgers})}, func() { _ = db.Close() }, nil
 }
 
 // audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
 // recounted. It reports on a store that must not be read, too. It returns game_not_found.
 func audit(ctx context.Context, s config.Settings, game int64, deep, full bool) (wallet.DeepReport, error) {
-	wallets, closeStore, err := openWallets(ctx, s)
+	b, closeStore, err := openBooks(ctx, s)
 	var unreadable storeError
 	switch {
 	case errors.As(err, &unreadable):
@@ -97,21 +105,21 @@ func audit(ctx context.Context, s config.Settings, game int64, deep, full bool) 
 	}
 	defer closeStore()
 	if game > 0 {
-		ledgers, err := wallets.LastEntries(ctx)
+		lasts, err := b.ledgers.LastEntries(ctx)
 		if err != nil {
 			return wallet.DeepReport{}, err
 		}
-		if _, exists := ledgers[game]; !exists {
+		if _, exists := lasts[game]; !exists {
 			return wallet.DeepReport{}, apierror.GameNotFound
 		}
 	}
 	switch {
 	case full:
-		return wallets.AuditFull(ctx, game)
+		return b.wallets.AuditFull(ctx, game)
 	case deep:
-		return wallets.AuditDeep(ctx, game)
+		return b.wallets.AuditDeep(ctx, game)
 	}
-	quick, err := wallets.Audit(ctx, game)
+	quick, err := b.wallets.Audit(ctx, game)
 	return wallet.DeepReport{Report: quick}, err
 }
 

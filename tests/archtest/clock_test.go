@@ -43,9 +43,9 @@ var readsClock = map[string]string{
 
 // endsNothing lists the work of leaders that goes on while the clocks differ.
 var endsNothing = map[string]string{
-	"rooms/store.go:outboxWork":                    "brings results of rooms to their consumers, whatever the time is",
-	"internal/money/wallet/service.go:\"totals\"":  "adds up entries by their numbers",
-	"internal/money/wallet/service.go:\"archive\"": "moves entries by their numbers; which stay is a count",
+	"rooms/store.go:outboxWork":                       "brings results of rooms to their consumers, whatever the time is",
+	"internal/money/wallet/service.go:\"totals\"":     "adds up entries by their numbers",
+	"internal/money/archiver/archiver.go:\"archive\"": "moves entries by their numbers; which stay is a count",
 }
 
 // backgroundWork lists what each node runs beside its requests: whether it ends something for
@@ -55,7 +55,8 @@ var backgroundWork = map[string]string{
 	"monitor":   "looks at the store and at the clocks",
 	"history":   "compares ledgers by their numbers",
 	"rooms":     "ends rooms and turns: leader.EndsByTime, and the scripts compare",
-	"wallet":    "totals and archive: leader.EndsNothing",
+	"wallet":    "totals: leader.EndsNothing",
+	"archiver":  "archive: leader.EndsNothing",
 	"stops":     "reads which games are stopped; a person lifts a stop",
 	"limiter":   "gives back permits of requests, by the monotonic clock of the node",
 	"auth":      "reads which sessions have ended; a token ends by itself, which is a bound of security",

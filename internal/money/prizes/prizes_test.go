@@ -13,7 +13,9 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -467,8 +469,8 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		old = old.WithSizes(archive.Sizes{Entries: 5, Lines: 2, Checkpoint: 10})
-		f.Service = New(db, wallet.New(db, players{f.gameID},
-			wallet.Options{Archive: old, Keep: wallet.Retention{Entries: 3, Lines: 2}}))
+		ledgers := ledgerstore.New(db, old)
+		f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{Ledgers: ledgers}))
 		var won wallet.Units
 		for i := range 8 {
 			source := fmt.Sprint("tour:", i+1)
@@ -492,7 +494,8 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			}
 			won += 60
 		}
-		if err := f.wallets.Archive(t.Context(), f.gameID); err != nil {
+		keep := archiver.Retention{Entries: 3, Lines: 2}
+		if err := archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), f.gameID); err != nil {
 			t.Fatal(err)
 		}
 		if base, err := db.Client.Get(t.Context(), keys.LedgerBase(f.gameID)).Int64(); err != nil || base < 5 {

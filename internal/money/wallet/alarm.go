@@ -13,6 +13,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 )
 
 // Stops stops the money of games. *stops.Service implements it; without one nothing is stopped.
@@ -102,7 +104,7 @@ func (s *Service) auditGames(ctx context.Context, gameIDs []int64) error {
 	if s.stops == nil || len(gameIDs) == 0 {
 		return nil
 	}
-	all, err := s.store.readTotals(ctx, gameIDs)
+	all, err := s.store.ledgers.ReadTotals(ctx, gameIDs)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (s *Service) auditGames(ctx context.Context, gameIDs []int64) error {
 	s.alarm.mu.Unlock()
 	var errs []error
 	for i, t := range all {
-		if t.defect != nil { // logged by the audit of an operator; the scripts that need it fail
+		if t.Defect != nil { // logged by the audit of an operator; the scripts that need it fail
 			continue
 		}
 		withWallets := (i-turn%len(all)+len(all))%len(all) < watchedGames
@@ -130,57 +132,57 @@ type moneyDefect struct {
 
 func (d moneyDefect) field() string { return d.account + ":" + d.code }
 
-func (s *Service) auditGame(ctx context.Context, t totals, withWallets bool) error {
+func (s *Service) auditGame(ctx context.Context, t ledgerstore.Totals, withWallets bool) error {
 	found := gameDeltas{at: time.Now(), byToken: map[string]Units{}}
 	var defects []moneyDefect
-	for code, of := range t.tokens {
+	for code, of := range t.Tokens {
 		found.byToken[code] = 0
 		if delta := deltaOf(of); delta != 0 {
-			defects = append(defects, moneyDefect{"total", code, delta})
+			defects = append(defects, moneyDefect{"total", code, Units(delta)})
 		}
 	}
 	if withWallets {
-		wallets, err := s.compareSomeWallets(ctx, t.gameID)
+		wallets, err := s.compareSomeWallets(ctx, t.GameID)
 		if err != nil {
 			return err
 		}
 		defects = append(defects, wallets...)
 	}
 	if len(defects) > 0 {
-		accepted, err := s.store.readDefects(ctx, t.gameID)
+		accepted, err := s.store.readDefects(ctx, t.GameID)
 		if err != nil {
 			return err
 		}
 		defects = slices.DeleteFunc(defects, func(d moneyDefect) bool { return accepted.isAccepted(d) })
 	}
 	for _, d := range defects {
-		found.byToken[d.code] = addUnits(found.byToken[d.code], d.units)
+		found.byToken[d.code] = ledger.AddBounded(found.byToken[d.code], d.units)
 	}
 	s.alarm.mu.Lock()
-	s.alarm.deltas[t.gameID] = found
+	s.alarm.deltas[t.GameID] = found
 	s.alarm.mu.Unlock()
 	if len(defects) == 0 {
 		return nil
 	}
-	if err := s.store.saveFoundDefects(ctx, t.gameID, defects); err != nil {
+	if err := s.store.saveFoundDefects(ctx, t.GameID, defects); err != nil {
 		return err
 	}
 	first := defects[0]
 	detail := fmt.Sprintf("%d accounts differ from the ledger, the first %s by %s units of %s", len(defects),
 		first.account, first.units, first.code)
-	if err := s.stops.Add(ctx, t.gameID, conservationCause, detail); err != nil {
+	if err := s.stops.Add(ctx, t.GameID, conservationCause, detail); err != nil {
 		return err
 	}
 	found.stopped = true
 	s.alarm.mu.Lock()
-	s.alarm.deltas[t.gameID] = found
+	s.alarm.deltas[t.GameID] = found
 	s.alarm.mu.Unlock()
 	// An operator may have accepted them between the look and the stop, and lifted nothing.
-	accepted, err := s.store.readDefects(ctx, t.gameID)
+	accepted, err := s.store.readDefects(ctx, t.GameID)
 	if err != nil || slices.ContainsFunc(defects, func(d moneyDefect) bool { return !accepted.isAccepted(d) }) {
 		return err
 	}
-	return s.stops.Lift(ctx, t.gameID, conservationCause)
+	return s.stops.Lift(ctx, t.GameID, conservationCause)
 }
 
 // compareSomeWallets compares the next wallets of a game, and those that differed before, with

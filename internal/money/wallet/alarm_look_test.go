@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
@@ -42,7 +44,7 @@ func TestTheAlarmHearsOfTooMuchAndOfTooLittle(t *testing.T) {
 	for _, delta := range []Units{-1, 0, 1, MaxUnits} {
 		stopped := noted{}
 		s := New(db, nil, Options{Stops: stopped})
-		books := totals{gameID: looked, tokens: map[string]tokenTotals{"GOLD": {totalMinted: delta}}}
+		books := ledgerstore.Totals{GameID: looked, Tokens: ledger.Totals{"GOLD": {totalMinted: int64(delta)}}}
 		if err := s.auditGame(t.Context(), books, false); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -40,7 +41,7 @@ type watchedNode struct {
 func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	t.Helper()
 	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
-	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
+	n.Service = wallet.New(db, moneytest.Players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- n.Run(ctx) }()
@@ -66,9 +67,9 @@ func (n watchedNode) tryCredit(t *testing.T, user int64) error {
 // two nodes.
 func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		makeGames(db)
+		moneytest.MakeGames(db)
 		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID)+1, 0)
-		createToken(t, newService(db), "GOLD", 0)
+		moneytest.CreateToken(t, newService(db), "GOLD", 0)
 		log := &sharedLog{}
 		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
 		for _, user := range []int64{userID, strangerID} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
@@ -72,11 +73,11 @@ type Difference struct {
 // are read at one instant of the game, so the report is exact at every instant and takes the same
 // time however many players there are. Then it reads what nodes noticed: stops and losses.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
-	games, err := s.store.listGames(ctx, gameID)
+	games, err := s.store.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return Report{}, err
 	}
-	all, err := s.store.readTotals(ctx, games)
+	all, err := s.store.ledgers.ReadTotals(ctx, games)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,27 +86,27 @@ func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 
 // reportOf compares the totals of games and sums them up, and reads why their money is stopped.
 // gameID is that of the audit.
-func (s *Service) reportOf(ctx context.Context, gameID int64, games []totals) (Report, error) {
+func (s *Service) reportOf(ctx context.Context, gameID int64, games []ledgerstore.Totals) (Report, error) {
 	r := Report{SumsAgree: true, CheckedAt: time.Now().UTC()}
-	sums := map[string]tokenTotals{}
+	sums := ledger.Totals{}
 	for _, game := range games {
-		if game.defect != nil {
-			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.gameID, "error", game.defect)
+		if game.Defect != nil {
+			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.GameID, "error", game.Defect)
 		}
-		if game.defect != nil || game.folded > game.sequence { // the ledger has lost entries
+		if game.Defect != nil || game.Folded > game.Sequence { // the ledger has lost entries
 			r.SumsAgree = false
 		}
-		for code, of := range game.tokens {
+		for code, of := range game.Tokens {
 			if deltaOf(of) != 0 || min(of[totalWallets], of[totalEscrow], of[totalPrizes], of[totalHouse]) < 0 {
 				r.SumsAgree = false
 			}
 			if sums[code] == nil {
-				sums[code] = tokenTotals{}
+				sums[code] = ledger.Balances{}
 			}
 			for total, units := range of {
-				sums[code][total] = addUnits(sums[code][total], units)
+				sums[code][total] = ledger.AddBounded(sums[code][total], units)
 			}
-			sums[code][totalDelta] = addUnits(sums[code][totalDelta], deltaOf(of))
+			sums[code][totalDelta] = ledger.AddBounded(sums[code][totalDelta], deltaOf(of))
 		}
 	}
 	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
@@ -114,15 +115,16 @@ func (s *Service) reportOf(ctx context.Context, gameID int64, games []totals) (R
 	}
 	r.Tokens = make([]TokenTotal, 0, len(sums))
 	for code, of := range sums {
-		amount := tokens[code].AmountOf
+		units := func(total string) Units { return Units(of[total]) }
+		amount := func(total string) Amount { return tokens[code].AmountOf(units(total)) }
 		r.Tokens = append(r.Tokens, TokenTotal{
 			TokenCode: code,
-			Minted:    amount(of[totalMinted]), MintedUnits: of[totalMinted],
-			Wallets: amount(of[totalWallets]), WalletsUnits: of[totalWallets],
-			Escrow: amount(of[totalEscrow]), EscrowUnits: of[totalEscrow],
-			Prizes: amount(of[totalPrizes]), PrizesUnits: of[totalPrizes],
-			House: amount(of[totalHouse]), HouseUnits: of[totalHouse],
-			Delta: amount(of[totalDelta]), DeltaUnits: of[totalDelta],
+			Minted:    amount(totalMinted), MintedUnits: units(totalMinted),
+			Wallets: amount(totalWallets), WalletsUnits: units(totalWallets),
+			Escrow: amount(totalEscrow), EscrowUnits: units(totalEscrow),
+			Prizes: amount(totalPrizes), PrizesUnits: units(totalPrizes),
+			House: amount(totalHouse), HouseUnits: units(totalHouse),
+			Delta: amount(totalDelta), DeltaUnits: units(totalDelta),
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
@@ -142,7 +144,7 @@ const ledgerAccount = "ledger"
 const totalDelta = "delta"
 
 // deltaOf returns what was minted and is nowhere.
-func deltaOf(of tokenTotals) Units {
+func deltaOf(of ledger.Balances) int64 {
 	return of[totalMinted] - of[totalWallets] - of[totalEscrow] - of[totalPrizes] - of[totalHouse]
 }
 
@@ -167,16 +169,16 @@ func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, erro
 }
 
 func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepReport, error) {
-	games, err := s.store.listGames(ctx, gameID)
+	games, err := s.store.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
-	players, err := s.store.listWallets(ctx, gameID)
+	players, err := s.store.ledgers.ListPlayers(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
 	sum := DeepReport{HeldCounted: true, Differences: []Difference{}}
-	all := make([]totals, 0, len(games))
+	all := make([]ledgerstore.Totals, 0, len(games))
 	for _, id := range games {
 		a := gameAudit{Service: s, gameID: id, players: players[id], replay: ledger.NewReplay()}
 		err := a.start(ctx, full)
@@ -185,7 +187,7 @@ func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepR
 		}
 		switch {
 		case redisdb.IsWrongType(err): // the other games are counted
-			a.totals.defect, a.heldCounted = err, false
+			a.totals.Defect, a.heldCounted = err, false
 			a.differences = append(a.differences, Difference{GameID: id, Account: ledgerAccount, Stored: err.Error()})
 		case err != nil:
 			return DeepReport{}, err
@@ -215,7 +217,7 @@ type gameAudit struct {
 
 	// What the last recount found.
 	differences   []Difference
-	totals        totals
+	totals        ledgerstore.Totals
 	compared      map[int64]bool   // user ids of the wallets that were compared
 	held          map[string]Units // sum of the held stakes by token
 	firstSequence int64            // number of the last ledger entry when the first wallets were read
@@ -225,28 +227,28 @@ type gameAudit struct {
 // start loads the last checkpoint of what has left the store, when there is one and not the full
 // ledger is wanted.
 func (a *gameAudit) start(ctx context.Context, full bool) error {
-	ends, err := a.store.readLedgerEnds(ctx, []int64{a.gameID})
+	ends, err := a.store.ledgers.ReadEnds(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
-	if a.store.archive == nil {
-		if ends[0].sum != "" {
-			return errNoArchive
+	if a.store.ledgers.Archive() == nil {
+		if ends[0].Sum != "" {
+			return ledgerstore.ErrNoArchive
 		}
 		return nil
 	}
 	if full {
 		return nil
 	}
-	number, err := a.store.archive.LastCheckpoint(ctx, a.gameID, ends[0].base)
+	number, err := a.store.ledgers.Archive().LastCheckpoint(ctx, a.gameID, ends[0].Base)
 	if err != nil || number == 0 {
 		return err
 	}
-	checkpoint, err := a.store.archive.ReadCheckpoint(ctx, a.gameID, number)
+	checkpoint, err := a.store.ledgers.Archive().ReadCheckpoint(ctx, a.gameID, number)
 	if err != nil {
 		return err
 	}
-	last, err := a.store.archive.ReadSegment(ctx, a.gameID, a.store.archive.FirstOf(number))
+	last, err := a.store.ledgers.Archive().ReadSegment(ctx, a.gameID, a.store.ledgers.Archive().FirstOf(number))
 	if err != nil {
 		return err
 	}
@@ -269,8 +271,8 @@ func (a *gameAudit) run(ctx context.Context) error {
 			break
 		}
 	}
-	if a.totals.folded > a.totals.sequence {
-		a.replay.AddDefect("", fmt.Sprintf("%d entries", a.totals.sequence), fmt.Sprintf("%d in the totals", a.totals.folded))
+	if a.totals.Folded > a.totals.Sequence {
+		a.replay.AddDefect("", fmt.Sprintf("%d entries", a.totals.Sequence), fmt.Sprintf("%d in the totals", a.totals.Folded))
 	}
 	for _, d := range a.replay.Defects {
 		a.addDifference(ledgerAccount, d.Code, d.Stored, d.Wants)
@@ -286,19 +288,19 @@ func (a *gameAudit) recount(ctx context.Context) error {
 	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.Wallets))); err != nil {
 		return err
 	}
-	all, err := a.store.readTotals(ctx, []int64{a.gameID})
+	all, err := a.store.ledgers.ReadTotals(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
 	a.totals = all[0]
-	if a.totals.defect != nil {
-		return a.totals.defect
+	if a.totals.Defect != nil {
+		return a.totals.Defect
 	}
-	if err := a.replayTo(ctx, a.totals.sequence); err != nil {
+	if err := a.replayTo(ctx, a.totals.Sequence); err != nil {
 		return err
 	}
 	a.compareTotals()
-	if a.heldCounted = a.firstSequence < 0 || a.firstSequence == a.totals.sequence; a.heldCounted {
+	if a.heldCounted = a.firstSequence < 0 || a.firstSequence == a.totals.Sequence; a.heldCounted {
 		a.compareHeld()
 	}
 	return nil
@@ -306,7 +308,7 @@ func (a *gameAudit) recount(ctx context.Context) error {
 
 // compareWallets compares those wallets that have not been compared before.
 func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
-	for some := range slices.Chunk(userIDs, walletPageSize) {
+	for some := range slices.Chunk(userIDs, ledgerstore.PlayersAtOnce) {
 		wanted := slices.DeleteFunc(slices.Clone(some), func(id int64) bool { return a.compared[id] })
 		at, err := a.store.readSnapshot(ctx, a.gameID, wanted)
 		if err != nil {
@@ -340,7 +342,7 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 func (a *gameAudit) replayTo(ctx context.Context, sequence int64) error {
 	re := a.replay
 	for re.Number < sequence {
-		entries, err := a.store.readEntries(ctx, a.gameID, re.Number, sequence)
+		entries, err := a.store.ledgers.ReadEntries(ctx, a.gameID, re.Number, sequence)
 		if err != nil {
 			return err
 		}
@@ -432,19 +434,15 @@ func (b tokenBalance) String() string { return b.free.String() + " and " + b.hel
 
 func (a *gameAudit) compareTotals() {
 	counted := a.replay.Totals()
-	for code := range union(a.totals.tokens, counted) {
-		for name := range union(a.totals.tokens[code], counted[code]) {
-			if stored, units := a.totals.tokens[code][name], Units(counted[code][name]); stored != units {
-				a.addDifference(name, code, stored.String(), units.String())
-			}
-		}
+	for _, d := range a.totals.Tokens.Compare(counted) {
+		a.addDifference(d.Total, d.Code, Units(d.Has).String(), Units(d.Wants).String())
 	}
 }
 
 // compareHeld compares the held stakes of all wallets with what is in escrow.
 func (a *gameAudit) compareHeld() {
-	for code := range union(a.totals.tokens, a.held) {
-		if escrow := a.totals.tokens[code][totalEscrow]; a.held[code] != escrow {
+	for code := range union(a.totals.Tokens, a.held) {
+		if escrow := Units(a.totals.Tokens[code][totalEscrow]); a.held[code] != escrow {
 			a.addDifference("held", code, a.held[code].String(), escrow.String())
 		}
 	}

@@ -11,11 +11,10 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/cache"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
-	"golang.org/x/sync/errgroup"
 )
 
 // Service has the methods of the wallet. It is safe for concurrent use.
@@ -26,9 +25,7 @@ type Service struct {
 	supplies  *recent[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
-	archiver  *archiver    // nil when nothing leaves the store
-	archiving *leader.Work // as archiver
-	stops     Stops        // nil: nothing is stopped
+	stops     Stops // nil: nothing is stopped
 	alarm     *alarm
 }
 
@@ -43,10 +40,9 @@ type Players interface {
 // Options are the settings of the wallet.
 type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
-	// Archive takes old entries of ledgers and old lines of players. Nil: nothing leaves the store.
-	Archive *archive.Archive
-	Keep    Retention // zero is DefaultRetention
-	Stops   Stops     // stops games whose money is not conserved; nil stops none
+	// Ledgers reads ledgers, with their archive. Nil: one without an archive.
+	Ledgers *ledgerstore.Store
+	Stops   Stops // stops games whose money is not conserved; nil stops none
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -55,11 +51,12 @@ const defaultReceiptTTL = 24 * time.Hour
 // New returns the wallet's methods on an open store. players may be nil for a service that only
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
+	ledgers := o.Ledgers
+	if ledgers == nil {
+		ledgers = ledgerstore.New(db, nil)
+	}
 	s := &Service{
-		store: store{
-			db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), moved: &movedCounter{}, archive: o.Archive,
-			oldLines: cache.New[archivedLines, []string]("archived_lines", maxCachedLines, linesCacheTTL),
-		},
+		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), ledgers: ledgers},
 		players:   players,
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
@@ -68,10 +65,6 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 		alarm:     newAlarm(),
 	}
 	s.folding = leader.New(db, "totals", leader.EndsNothing, s.foldGames)
-	if o.Archive != nil {
-		s.archiver = newArchiver(s.store, cmp.Or(o.Keep, DefaultRetention))
-		s.archiving = leader.New(db, "archive", leader.EndsNothing, s.archiver.handle)
-	}
 	return s
 }
 
@@ -79,49 +72,9 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 // that may have appended to it, also when its reply was lost; it costs next to nothing.
 func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 
-// Run folds the ledgers of games into their totals and audits these games, about once a second, and
-// moves what is old to the archive, about once a minute, until ctx ends. Every node runs it; one of
-// them does the work.
-func (s *Service) Run(ctx context.Context) error {
-	if s.archiver == nil {
-		return s.folding.Run(ctx)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{
-		s.folding.Run, s.archiving.Run, s.archiver.runCheckpoints, s.archiver.watch,
-	} {
-		group.Go(func() error { return run(ctx) })
-	}
-	return group.Wait()
-}
-
-// Archive moves all that is old in a game to the archive. It needs no leader, as Fold.
-func (s *Service) Archive(ctx context.Context, gameID int64) error {
-	if s.archiver == nil {
-		return errNoArchive
-	}
-	if err := s.Fold(ctx, gameID); err != nil {
-		return err
-	}
-	return s.archiver.archiveAll(ctx, gameID)
-}
-
-// CompareArchiveAfter lets the archive be compared with the store in games that lost entries.
-// lostIn returns for each of them the epoch in which it lost some last. Call it before Run.
-func (s *Service) CompareArchiveAfter(lostIn func() map[int64]int64) {
-	if s.archiver != nil {
-		s.archiver.lost.lostIn = lostIn
-	}
-}
-
-// ArchiveStatus returns what this node knows about the archive, at most some seconds old. It
-// returns false when there is none.
-func (s *Service) ArchiveStatus() (ArchiveStatus, bool) {
-	if s.archiver == nil {
-		return ArchiveStatus{}, false
-	}
-	return *s.archiver.status.Load(), true
-}
+// Run folds the ledgers of games into their totals and audits these games, about once a second,
+// until ctx ends. Every node runs it; one of them does the work.
+func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
 
 // foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.
@@ -129,9 +82,9 @@ func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (
 	unfinished = []int64{} // also with an error
 	audited := gameIDs
 	for len(gameIDs) > 0 && ctx.Err() == nil {
-		left, foldErr := s.store.foldPages(ctx, &fence, gameIDs)
+		left, foldErr := s.store.ledgers.FoldPages(ctx, &fence, gameIDs)
 		err = errors.Join(err, foldErr)
-		gameIDs, unfinished = left.more, append(unfinished, left.stale...)
+		gameIDs, unfinished = left.More, append(unfinished, left.Stale...)
 	}
 	err = errors.Join(err, s.auditGames(ctx, audited))
 	return append(unfinished, gameIDs...), err
@@ -139,7 +92,9 @@ func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (
 
 // Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
 // needs no leader: every fold is exact, whoever makes it.
-func (s *Service) Fold(ctx context.Context, gameID int64) error { return s.store.fold(ctx, gameID) }
+func (s *Service) Fold(ctx context.Context, gameID int64) error {
+	return s.store.ledgers.Fold(ctx, gameID)
+}
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
 // invalid_request, and token_exists when the code is taken.

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/base/cache"
-	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
-	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
@@ -26,9 +25,7 @@ import (
 type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
-	moved      *movedCounter
-	archive    *archive.Archive // nil when nothing leaves the store
-	oldLines   *cache.Cache[archivedLines, []string]
+	ledgers    *ledgerstore.Store
 }
 
 // EventTopic returns the topic of a player's user.balance and user.asset events in a game.
@@ -166,7 +163,7 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 	for i, key := range of {
 		fields[i] = keys.TotalField(keys.TotalMinted, key.code)
 	}
-	games, err := s.listGames(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +181,7 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 			v := redisdb.NewValuesFromHMGet("the supplies of tokens", values)
 			for _, key := range of {
 				if units := v.NextOptionalInt(); units != nil {
-					supplies[key] = addUnits(supplies[key], Units(*units))
+					supplies[key] = ledger.AddBounded(supplies[key], Units(*units))
 				}
 			}
 			if v.Err() != nil {
@@ -200,22 +197,6 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 
 // gamesPageSize bounds how many games one round trip reads.
 const gamesPageSize = 1000
-
-// listGames returns the ids of all games, or gameID alone unless it is 0.
-func (s store) listGames(ctx context.Context, gameID int64) ([]int64, error) {
-	if gameID != 0 {
-		return []int64{gameID}, nil
-	}
-	count, err := leader.CountGames(ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	games := make([]int64, count)
-	for i := range games {
-		games[i] = int64(i) + 1
-	}
-	return games, nil
-}
 
 // Wallets.
 
@@ -246,6 +227,14 @@ func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
 		}
 	}
 	return balances, nil
+}
+
+// The ledger.
+
+// accountNames are the kinds of accounts as the operator reads them.
+var accountNames = map[string]string{
+	keys.AccountWallet: "wallet", keys.AccountEscrow: "escrow", keys.AccountPrizes: "prizes",
+	keys.AccountHouse: "house", keys.AccountMint: "minted",
 }
 
 // Lines.
@@ -310,7 +299,7 @@ func (s store) readLinesBefore(
 			case last < 0 && before == 1:
 				return nil, 0, nil
 			case last < 0:
-				return s.readArchivedLines(ctx, gameID, userID, before-1, count)
+				return s.ledgers.ReadArchivedLines(ctx, gameID, userID, before-1, count)
 			}
 		}
 		var baseReply *redis.StringCmd
@@ -325,7 +314,7 @@ func (s store) readLinesBefore(
 		if err != nil && !errors.Is(err, redis.Nil) { // Nil: no line was removed yet
 			return nil, 0, redisdb.WrapError("read a ledger", err)
 		}
-		newBase, err := optionalInt(baseReply)
+		newBase, err := redisdb.OptionalInt(baseReply)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -338,15 +327,6 @@ func (s store) readLinesBefore(
 		}
 		base = newBase // lines were removed: the places are others
 	}
-}
-
-// optionalInt returns the integer in a reply, 0 when there is none.
-func optionalInt(reply *redis.StringCmd) (int64, error) {
-	n, err := reply.Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, redisdb.WrapError("decode a number", err)
-	}
-	return n, nil
 }
 
 // lineParts is the number of values in a line of type user.balance; one of type user.asset has

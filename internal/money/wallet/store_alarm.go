@@ -11,7 +11,7 @@ import (
 
 // readLastUserID returns the last user id that was given, 0 before the first.
 func (s store) readLastUserID(ctx context.Context) (int64, error) {
-	return optionalInt(s.db.Client.Get(ctx, keys.UserIDCounter()))
+	return redisdb.OptionalInt(s.db.Client.Get(ctx, keys.UserIDCounter()))
 }
 
 // knownDefects are the fields of keys.AuditDefects, in minor units.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 )
 
 // LedgerReport shows whether the ledger of a game is whole, in the archive and in the store.
@@ -22,77 +22,6 @@ type LedgerReport struct {
 	Problems    []string `json:"problems"`    // sentences; empty when it is whole
 }
 
-// Games returns the ids of all games.
-func (s *Service) Games(ctx context.Context) ([]int64, error) { return s.store.listGames(ctx, 0) }
-
-// LastEntry returns the number of the last ledger entry of a game.
-func (s *Service) LastEntry(ctx context.Context, gameID int64) (int64, error) {
-	ends, err := s.store.readLedgerEnds(ctx, []int64{gameID})
-	if err != nil {
-		return 0, err
-	}
-	return ends[0].base + ends[0].length, nil
-}
-
-// LastEntries returns the number of the last ledger entry of each game.
-func (s *Service) LastEntries(ctx context.Context) (map[int64]int64, error) {
-	games, err := s.store.listGames(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	lasts := make(map[int64]int64, len(games))
-	for some := range slices.Chunk(games, foldedGames) {
-		ends, err := s.store.readLedgerEnds(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		for _, end := range ends {
-			lasts[end.gameID] = end.base + end.length
-		}
-	}
-	return lasts, nil
-}
-
-// RewindArchive sets aside what the archive has of a history that the store has lost: what the
-// store has not removed. It must be called while no node runs. label names where it goes.
-func (s *Service) RewindArchive(ctx context.Context, label string) (archive.Rewound, error) {
-	var all archive.Rewound
-	if s.store.archive == nil {
-		return all, errNoArchive
-	}
-	games, err := s.store.listGames(ctx, 0)
-	if err != nil {
-		return all, err
-	}
-	for _, id := range games {
-		ends, err := s.store.readLedgerEnds(ctx, []int64{id})
-		if err != nil {
-			return all, err
-		}
-		bases := func(userIDs []int64) (map[int64]int64, error) {
-			found := make(map[int64]int64, len(userIDs))
-			for some := range slices.Chunk(userIDs, walletPageSize) {
-				counts, err := s.store.readLineCounts(ctx, id, some)
-				if err != nil {
-					return nil, err
-				}
-				for _, of := range counts {
-					found[of.userID] = of.base
-				}
-			}
-			return found, nil
-		}
-		moved, err := s.store.archive.Rewind(ctx, id, ends[0].base, bases, label)
-		all.Segments += moved.Segments
-		all.Checkpoints += moved.Checkpoints
-		all.Lines += moved.Lines
-		if err != nil {
-			return all, archiveError(err)
-		}
-	}
-	return all, nil
-}
-
 // VerifyLedger reads the whole ledger of a game, what is in the archive and what is in the store.
 // It checks that the segments are a chain which ends where the store goes on, that every entry sums
 // to zero, that checkpoints are what the entries before them add up to, and that the totals are the
@@ -100,29 +29,29 @@ func (s *Service) RewindArchive(ctx context.Context, label string) (archive.Rewo
 // each segment.
 func (s *Service) VerifyLedger(ctx context.Context, gameID int64, progress func(entries int64)) (LedgerReport, error) {
 	v := ledgerCheck{Service: s, gameID: gameID, report: LedgerReport{GameID: gameID, Problems: []string{}}}
-	ends, err := s.store.readLedgerEnds(ctx, []int64{gameID})
+	ends, err := s.store.ledgers.ReadEnds(ctx, []int64{gameID})
 	if err != nil {
 		return v.report, err
 	}
 	v.ends, v.replay = ends[0], ledger.NewReplay()
-	if v.ends.base > 0 {
-		if s.store.archive == nil {
-			return v.report, errNoArchive
+	if v.ends.Base > 0 {
+		if s.store.ledgers.Archive() == nil {
+			return v.report, ledgerstore.ErrNoArchive
 		}
 		if err := v.checkArchive(ctx, progress); err != nil {
 			return v.report, err
 		}
 	}
-	if s.store.archive != nil {
-		ahead, err := s.store.isArchiveAhead(ctx, gameID)
-		if err = v.noteDamage(err); err != nil && !errors.Is(err, errStale) {
+	if s.store.ledgers.Archive() != nil {
+		ahead, err := archiver.IsAhead(ctx, s.store.ledgers, gameID)
+		if err = v.noteDamage(err); err != nil && !errors.Is(err, ledgerstore.ErrStale) {
 			return v.report, err
 		}
 		if ahead {
 			v.note("the archive has entries or lines that the store lost: stop the nodes and run \"parlor ledger rewind\"")
 		}
 	}
-	if v.replay.Number == v.ends.base { // else the archive has a gap, which is reported
+	if v.replay.Number == v.ends.Base { // else the archive has a gap, which is reported
 		if err := v.checkStore(ctx); err != nil {
 			return v.report, err
 		}
@@ -141,7 +70,7 @@ const maxProblems = 100
 type ledgerCheck struct {
 	*Service
 	gameID int64
-	ends   ledgerEnds
+	ends   ledgerstore.Ends
 	replay *ledger.Replay
 	report LedgerReport
 }
@@ -163,7 +92,7 @@ func (v *ledgerCheck) noteDamage(err error) error {
 }
 
 func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries int64)) error {
-	a := v.store.archive
+	a := v.store.ledgers.Archive()
 	numbers, err := a.Checkpoints(ctx, v.gameID)
 	if err != nil {
 		return err
@@ -173,7 +102,7 @@ func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries in
 		checkpoints[n] = true
 	}
 	start := archive.Checkpoint{Replay: v.replay}
-	sum, err := a.ReplayFrom(ctx, v.gameID, start, v.ends.base, func(s archive.Segment) error {
+	sum, err := a.ReplayFrom(ctx, v.gameID, start, v.ends.Base, func(s archive.Segment) error {
 		v.report.Segments++
 		v.report.Archived = s.Last
 		progress(s.Last)
@@ -190,7 +119,7 @@ func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries in
 	if err := v.noteDamage(err); err != nil {
 		return err
 	}
-	if v.replay.Number == v.ends.base && sum != v.ends.sum {
+	if v.replay.Number == v.ends.Base && sum != v.ends.Sum {
 		v.note("the store goes on after another segment than the last one of the archive")
 	}
 	return v.checkLines(ctx)
@@ -198,17 +127,17 @@ func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries in
 
 // checkLines reads the archived lines of all players.
 func (v *ledgerCheck) checkLines(ctx context.Context) error {
-	a := v.store.archive
+	a := v.store.ledgers.Archive()
 	return a.ListLines(ctx, v.gameID, func(userID, last int64) error {
-		counts, err := v.store.readLineCounts(ctx, v.gameID, []int64{userID})
+		counts, err := v.store.ledgers.CountLines(ctx, v.gameID, []int64{userID})
 		if err != nil {
 			return err
 		}
 		for _, of := range counts {
-			if of.base > last {
-				v.note("the archive lacks the lines of player %d from %d to %d", userID, last+1, of.base)
+			if of.Base > last {
+				v.note("the archive lacks the lines of player %d from %d to %d", userID, last+1, of.Base)
 			}
-			last = min(last, of.base) // what is beyond is still in the store
+			last = min(last, of.Base) // what is beyond is still in the store
 		}
 		for first := int64(1); first <= last; first += a.Sizes().Lines {
 			lines, err := a.ReadLines(ctx, v.gameID, userID, first)
@@ -228,16 +157,16 @@ func (v *ledgerCheck) checkLines(ctx context.Context) error {
 
 // checkStore adds the entries that are in the store, and compares the totals.
 func (v *ledgerCheck) checkStore(ctx context.Context) error {
-	all, err := v.store.readTotals(ctx, []int64{v.gameID})
+	all, err := v.store.ledgers.ReadTotals(ctx, []int64{v.gameID})
 	if err != nil {
 		return err
 	}
 	t := all[0]
-	if t.defect != nil {
-		v.note("%v", t.defect)
+	if t.Defect != nil {
+		v.note("%v", t.Defect)
 		return nil
 	}
-	for e, err := range v.entries(ctx, v.gameID, v.replay.Number, t.sequence) {
+	for e, err := range v.store.ledgers.Entries(ctx, v.gameID, v.replay.Number, t.Sequence) {
 		if err != nil {
 			return err
 		}
@@ -245,77 +174,8 @@ func (v *ledgerCheck) checkStore(ctx context.Context) error {
 	}
 	v.report.Entries = v.replay.Number
 	counted := v.replay.Totals()
-	for code := range union(t.tokens, counted) {
-		for name := range union(t.tokens[code], counted[code]) {
-			if stored, units := t.tokens[code][name], Units(counted[code][name]); stored != units {
-				v.note("%s of %s is %s, and the ledger has %s", name, code, stored, units)
-			}
-		}
-	}
-	return nil
-}
-
-// entries returns the entries of a game after one number and up to another.
-func (s *Service) entries(ctx context.Context, gameID, after, upTo int64) iter.Seq2[ledger.Entry, error] {
-	return func(yield func(ledger.Entry, error) bool) {
-		ends, err := s.store.readLedgerEnds(ctx, []int64{gameID})
-		if err != nil {
-			yield(ledger.Entry{}, err)
-			return
-		}
-		if archived := min(upTo, ends[0].base); after < archived && s.store.archive != nil {
-			for segment, err := range s.store.archive.Segments(ctx, gameID, after+1, archived) {
-				if err != nil {
-					yield(ledger.Entry{}, err)
-					return
-				}
-				for ; after < min(segment.Last, upTo); after++ {
-					if !yield(ledger.Decode(after+1, segment.Entries[after+1-segment.First]), nil) {
-						return
-					}
-				}
-			}
-		}
-		for after < upTo {
-			page, err := s.store.readEntries(ctx, gameID, after, upTo)
-			if err == nil && len(page) == 0 {
-				return // the ledger ends here
-			}
-			if err == nil && page[0].Number != after+1 {
-				err = errNoArchive
-			}
-			if err != nil {
-				yield(ledger.Entry{}, err)
-				return
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			after = page[len(page)-1].Number
-		}
-	}
-}
-
-// EachEntry calls visit with the entries of a game, from one number to another, both included, in
-// their order. It reads the archive where they have left the store.
-func (s *Service) EachEntry(ctx context.Context, gameID, from, to int64, visit func(Entry) error) error {
-	tokens := map[string]Token{}
-	for e, err := range s.entries(ctx, gameID, from-1, to) {
-		if err != nil {
-			return err
-		}
-		if _, known := tokens[e.Code]; !known {
-			found, err := s.findDefinitions(ctx, e.Code)
-			if err != nil {
-				return err
-			}
-			tokens[e.Code] = found[e.Code]
-		}
-		if err := visit(viewOf(e, tokens[e.Code])); err != nil {
-			return err
-		}
+	for _, d := range t.Tokens.Compare(counted) {
+		v.note("%s of %s is %d, and the ledger has %d", d.Total, d.Code, d.Has, d.Wants)
 	}
 	return nil
 }
