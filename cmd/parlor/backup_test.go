@@ -15,7 +15,6 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/archiver"
-	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/backup"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -50,12 +49,8 @@ func openDrill(t *testing.T, url, archiveURL string) drill {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	ledgers := ledgerstore.New(db, old)
-	return drill{
-		db,
-		books{ledgers, wallet.New(db, anyPlayer{}, wallet.Options{Ledgers: ledgers})},
-		archiver.New(db, ledgers, archiver.Options{}),
-	}
+	b := newBooks(db, old, anyPlayer{})
+	return drill{db, b, archiver.New(db, b.ledgers, archiver.Options{})}
 }
 
 // play credits so many times, eight players at a time, until stop ends.

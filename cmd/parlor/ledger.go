@@ -164,7 +164,7 @@ func ledgerVerifyCommand() *cobra.Command {
 						return err
 					}
 					show, end := newProgress(c.ErrOrStderr(), last, fmt.Sprintf("game %d", id))
-					report, err := b.wallets.VerifyLedger(ctx, id, show)
+					report, err := b.audit.VerifyLedger(ctx, id, show)
 					end()
 					if err == nil {
 						err = printJSON(c.OutOrStdout(), report)

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/stops"
@@ -48,6 +49,7 @@ type domains struct {
 	users   *users.Service
 	games   *games.Service
 	ledgers *ledgerstore.Store
+	alarm   *audit.Alarm
 	wallet  *wallet.Service
 	assets  *assets.Service
 	auth    *auth.Service // nil in a tool without signing keys
@@ -76,7 +78,10 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
 	}
 	d.ledgers = ledgerstore.New(db, old)
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Ledgers: d.ledgers, Stops: d.stops})
+	d.alarm = audit.NewAlarm(db, d.ledgers, d.stops)
+	d.wallet = wallet.New(db, d.users, wallet.Options{
+		ReceiptTTL: s.IdempotencyTTL, Ledgers: d.ledgers, Stops: d.stops, AfterFold: d.alarm.AuditGames,
+	})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -229,7 +234,8 @@ func newNode(
 	n.saves = saves
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
 	n.apiServer, err = handlers.New(handlers.Deps{
-		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Users: n.users, Games: n.games, Wallet: n.wallet, Alarm: n.alarm,
+		Audit: audit.New(db, n.ledgers, n.wallet), Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Boards:      n.boards,
 		Tournaments: n.tours,
 		Limiter:     n.limiter,

@@ -16,6 +16,8 @@ import (
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
@@ -209,7 +211,7 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 // check requires that money is conserved and that what players hold is the escrow.
 func (f *fixture) check() {
 	f.t.Helper()
-	r, err := f.wallet.AuditDeep(f.t.Context(), f.gameID)
+	r, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), f.gameID)
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
@@ -236,20 +238,20 @@ func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
 }
 
 // house returns what the house has.
-func (f *fixture) total(name func(wallet.TokenTotal) wallet.Units) wallet.Units {
+func (f *fixture) total(name func(audit.TokenTotal) wallet.Units) wallet.Units {
 	f.t.Helper()
-	r, err := f.wallet.Audit(f.t.Context(), f.gameID)
+	r, err := moneytest.NewAudit(f.db, f.wallet).Audit(f.t.Context(), f.gameID)
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
-	i := slices.IndexFunc(r.Tokens, func(total wallet.TokenTotal) bool { return total.TokenCode == f.token.Code })
+	i := slices.IndexFunc(r.Tokens, func(total audit.TokenTotal) bool { return total.TokenCode == f.token.Code })
 	if i < 0 {
 		return 0
 	}
 	return name(r.Tokens[i])
 }
 
-func house(t wallet.TokenTotal) wallet.Units { return t.HouseUnits }
+func house(t audit.TokenTotal) wallet.Units { return t.HouseUnits }
 
 // currentMatches returns the matches of the round.
 func (f *fixture) currentMatches(id int64) []Match {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -89,7 +90,7 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 			f.wantBalance(id, 1000, 0)
 		}
 		f.check()
-		if left := f.total(func(t wallet.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
+		if left := f.total(func(t audit.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}
 		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {

@@ -130,13 +130,22 @@ var packageTable = []packageRow{
 	},
 	{
 		"internal/money/wallet",
+		[]string{"internal/money/ledger", "internal/money/ledgerstore"},
+		"every change of a balance is an entry",
+	},
+	{
+		"internal/money/audit",
 		[]string{
 			"internal/money/archive", "internal/money/archiver", "internal/money/ledger", "internal/money/ledgerstore",
-			"internal/money/stops",
+			"internal/money/stops", "internal/money/wallet",
 		},
-		"every change of a balance is an entry, unless money is stopped",
+		"compares all that there is of money, so it knows all of it, and nothing knows the audit",
 	},
-	{"internal/money/moneytest", []string{"internal/money/wallet"}, "tests of money begin with tokens and balances"},
+	{
+		"internal/money/moneytest",
+		[]string{"internal/money/audit", "internal/money/ledgerstore", "internal/money/wallet"},
+		"tests of money begin with tokens and balances, and end with an audit",
+	},
 	{"internal/money/assets", []string{"internal/money/wallet"}, "a purchase moves money"},
 	{
 		"internal/money/prizes",

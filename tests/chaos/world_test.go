@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
@@ -32,6 +33,7 @@ type node struct {
 	rooms    *rooms.Service
 	ledgers  *ledgerstore.Store
 	wallets  *wallet.Service
+	audit    *audit.Service
 	assets   *assets.Service
 	gate     *gate             // nil when nobody schedules the node
 	archive  *archive.Archive  // nil when nothing leaves the store
@@ -58,6 +60,7 @@ func openNode(t testing.TB, url string, g *gate) *node {
 func (n *node) forgetCaches() {
 	n.ledgers = ledgerstore.New(n.db, n.archive)
 	n.wallets = wallet.New(n.db, others{}, wallet.Options{Ledgers: n.ledgers})
+	n.audit = audit.New(n.db, n.ledgers, n.wallets)
 	if n.archive != nil {
 		n.archiver = archiver.New(n.db, n.ledgers, archiver.Options{Keep: smallKeep})
 	}
@@ -247,7 +250,7 @@ func wantEndedIn(t testing.TB, n *node, game int64) books.Books {
 		return len(b.LiveRooms()) == 0
 	})
 	// A failover may have lost calls, and then the report is not balanced: the tests count them.
-	report, err := n.wallets.AuditDeep(t.Context(), game)
+	report, err := n.audit.AuditDeep(t.Context(), game)
 	if err != nil || !report.SumsAgree || !report.HeldCounted || len(report.Differences) > 0 {
 		t.Fatalf("the deep audit returns %+v, %v", report, err)
 	}

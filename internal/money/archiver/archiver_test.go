@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/archiver"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -43,18 +44,20 @@ func openArchive(t *testing.T, dir string) *archive.Archive {
 	return a.WithSizes(smallSizes)
 }
 
+type auditor = audit.Service
+
 // node is a node with an archive.
 type node struct {
 	*wallet.Service
+	*auditor
 	ledgers  *ledgerstore.Store
 	archiver *archiver.Service
 }
 
 func newNode(db *redisdb.DB, a *archive.Archive, o archiver.Options) node {
 	ledgers := ledgerstore.New(db, a)
-	return node{
-		wallet.New(db, moneytest.Players{}, wallet.Options{Ledgers: ledgers}), ledgers, archiver.New(db, ledgers, o),
-	}
+	s := wallet.New(db, moneytest.Players{}, wallet.Options{Ledgers: ledgers})
+	return node{s, audit.New(db, ledgers, s), ledgers, archiver.New(db, ledgers, o)}
 }
 
 // newArchiving returns a node with an archive in a folder.
@@ -189,7 +192,7 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 	})
 }
 
-func wantVerified(t *testing.T, s node) wallet.LedgerReport {
+func wantVerified(t *testing.T, s node) audit.LedgerReport {
 	t.Helper()
 	r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 	if err != nil || len(r.Problems) > 0 {
@@ -284,7 +287,7 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 		fill(20)
 		wantUntouched(t, db, s, 20)
 		wantUntouched(t, db, newArchiving(t, db, dir), 20) // which knows no segment
-		reader := wallet.New(db, moneytest.Players{}, wallet.Options{})
+		reader := audit.New(db, ledgerstore.New(db, nil), s)
 		if r, err := reader.Audit(t.Context(), game); err != nil || !r.Balanced {
 			t.Errorf("%+v, %v", r, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -30,16 +31,24 @@ const (
 	userID, strangerID = 7, 8 // players of game and of otherGame
 )
 
+type auditor = audit.Service
+
 // node is a node that folds.
 type node struct {
 	*wallet.Service
+	*auditor
 	ledgers *ledgerstore.Store
 }
 
 func newNode(db *redisdb.DB) node {
 	moneytest.MakeGames(db)
+	return newNodeOf(db, moneytest.Players{strangerID: otherGame})
+}
+
+func newNodeOf(db *redisdb.DB, players moneytest.Players) node {
 	ledgers := ledgerstore.New(db, nil)
-	return node{wallet.New(db, moneytest.Players{strangerID: otherGame}, wallet.Options{Ledgers: ledgers}), ledgers}
+	s := wallet.New(db, players, wallet.Options{Ledgers: ledgers})
+	return node{s, audit.New(db, ledgers, s), ledgers}
 }
 
 // wantBalanced fails the test unless both reports are balanced.
@@ -248,7 +257,7 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		s := node{Service: wallet.New(db, playersOf, wallet.Options{})}
+		s := newNodeOf(db, playersOf)
 		moneytest.CreateToken(t, s.Service, "GOLD", 1)
 		for id := range int64(games) {
 			moneytest.Credit(t, s.Service, id+1, "GOLD", wallet.AmountInput(fmt.Sprint(id+1)))

@@ -7,6 +7,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -106,4 +108,9 @@ func ReadLedger(t testing.TB, s *wallet.Service, limit int) (entries []wallet.En
 			return entries
 		}
 	}
+}
+
+// NewAudit returns the audit of a store without an archive.
+func NewAudit(db *redisdb.DB, wallets *wallet.Service) *audit.Service {
+	return audit.New(db, ledgerstore.New(db, nil), wallets)
 }

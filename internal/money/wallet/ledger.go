@@ -56,7 +56,7 @@ func (s *Service) GameLedger(
 	for i, e := range stored {
 		codes[i] = e.Code
 	}
-	tokens, err := s.findDefinitions(ctx, codes...)
+	tokens, err := s.FindDefinitions(ctx, codes...)
 	if err != nil {
 		return EntryPage{}, err
 	}
@@ -92,7 +92,7 @@ func (s *Service) EachEntry(ctx context.Context, gameID, from, to int64, visit f
 			return err
 		}
 		if _, known := tokens[e.Code]; !known {
-			found, err := s.findDefinitions(ctx, e.Code)
+			found, err := s.FindDefinitions(ctx, e.Code)
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ var maxExclusion = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // token_not_found.
 func (s *Service) ReadLimits(ctx context.Context, gameID, userID int64, code string) (LimitsList, error) {
 	if code != "" {
-		if _, err := s.findDefinition(ctx, code); err != nil {
+		if _, err := s.FindDefinition(ctx, code); err != nil {
 			return LimitsList{}, err
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Service) ReadLimits(ctx context.Context, gameID, userID int64, code str
 	if code == "" {
 		codes = stored.codes
 	}
-	tokens, err := s.findDefinitions(ctx, codes...)
+	tokens, err := s.FindDefinitions(ctx, codes...)
 	if err != nil {
 		return LimitsList{}, err
 	}
@@ -117,7 +117,7 @@ func (s *Service) SetLimits(ctx context.Context, caller principal.Caller, in Lim
 	if in.TokenCode == "" {
 		return Limits{}, apierror.InvalidRequest.WithField("tokenId", "required", "is required")
 	}
-	t, err := s.findDefinition(ctx, in.TokenCode)
+	t, err := s.FindDefinition(ctx, in.TokenCode)
 	if err != nil {
 		return Limits{}, err
 	}

@@ -12,7 +12,7 @@ import (
 // A loss counts in its hour and the 24 after it, and a stake counts as an open room for as long as
 // it is held.
 func TestStakesOfTwoDaysAgoAreOpenAndNoLosses(t *testing.T) {
-	const user, oldRoom, newRoom = 9, "tour:1", "tour:2"
+	const looked, user, oldRoom, newRoom = 7, 9, "tour:1", "tour:2"
 	db := redistest.Single(t)
 	s := store{db: db}
 	now := db.Client.Time(t.Context()).Val()

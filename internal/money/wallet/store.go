@@ -200,20 +200,22 @@ const gamesPageSize = 1000
 
 // Wallets.
 
-// tokenBalance is one token of a wallet, in minor units.
-type tokenBalance struct{ free, held Units }
+// StoredBalance is one token of a wallet, in minor units: what the player can spend, and what is
+// held.
+type StoredBalance struct{ Free, Held Units }
 
 // readWallet returns the balances of a player in a game by the code of the token.
-func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string]tokenBalance, error) {
+func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string]StoredBalance, error) {
 	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(gameID, userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read a wallet", err)
 	}
-	return decodeWallet(hash)
+	return DecodeBalances(hash)
 }
 
-func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
-	balances := map[string]tokenBalance{}
+// DecodeBalances decodes the balances in keys.Wallet, by code of the token.
+func DecodeBalances(hash redisdb.Hash) (map[string]StoredBalance, error) {
+	balances := map[string]StoredBalance{}
 	for field, text := range hash.All {
 		if !keys.IsTokenField(field) {
 			continue
@@ -221,7 +223,7 @@ func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
 		free, rest, _ := strings.Cut(text, "|")
 		held, _, _ := strings.Cut(rest, "|") // a flag may follow
 		v := redisdb.NewValues("a balance of "+field, []string{free, held})
-		balances[field] = tokenBalance{free: Units(v.NextInt()), held: Units(v.NextInt())}
+		balances[field] = StoredBalance{Free: Units(v.NextInt()), Held: Units(v.NextInt())}
 		if v.Err() != nil {
 			return nil, v.Err()
 		}
@@ -262,7 +264,7 @@ func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuer
 			return LedgerPage{}, err
 		}
 		for i, entry := range slices.Backward(entries) {
-			l, err := decodeLine(firstID+int64(i), entry)
+			l, err := DecodeLine(firstID+int64(i), entry)
 			if err != nil {
 				return LedgerPage{}, err
 			}
@@ -333,9 +335,9 @@ func (s store) readLinesBefore(
 // more.
 const lineParts = 10
 
-// decodeLine decodes an entry of keys.WalletLines. The line of a purchase is its part of
+// DecodeLine decodes an entry of keys.WalletLines. The line of a purchase is its part of
 // user.balance.
-func decodeLine(id int64, entry string) (LedgerLine, error) {
+func DecodeLine(id int64, entry string) (LedgerLine, error) {
 	parts := strings.Split(entry, "|")
 	if len(parts) < lineParts {
 		return LedgerLine{}, fmt.Errorf("decode ledger line %d: %d values", id, len(parts))
@@ -349,6 +351,26 @@ func decodeLine(id int64, entry string) (LedgerLine, error) {
 	v.NextText() // held
 	l.Reason, l.Ref = events.Unescape(v.NextText()), events.Unescape(v.NextText())
 	return l, v.Err()
+}
+
+// LineBalance is the balance of one token after a line.
+type LineBalance struct {
+	Seq  int64 // number of the event
+	Code string
+	StoredBalance
+}
+
+// DecodeLineBalance decodes the balance of a line in keys.WalletLines.
+func DecodeLineBalance(entry string) (LineBalance, error) {
+	parts := strings.Split(entry, "|")
+	if len(parts) < lineParts {
+		return LineBalance{}, fmt.Errorf("decode the line %q: %d values", entry, len(parts))
+	}
+	seq, _, _ := strings.Cut(parts[0], "-")
+	v := redisdb.NewValues("the line "+entry, []string{seq, parts[6], parts[7]})
+	b := LineBalance{Code: parts[3], Seq: v.NextInt()}
+	b.Free, b.Held = Units(v.NextInt()), Units(v.NextInt())
+	return b, v.Err()
 }
 
 // Changes of what exists.

@@ -214,7 +214,7 @@ func (s store) countStakes(ctx context.Context, gameID, userID int64, code strin
 		}
 		recent := true
 		for _, entry := range slices.Backward(entries) {
-			line, err := decodeLine(0, entry)
+			line, err := DecodeLine(0, entry)
 			if err != nil {
 				return stakeCount{}, err
 			}
@@ -273,8 +273,8 @@ func (s store) readLinesPage(
 	if at.seq == "" {
 		at.seq = "0"
 	}
-	balances, err := decodeWallet(redisdb.HashOf(map[string]string{code: orZero(v.NextText())}))
-	at.held = balances[code].held
+	balances, err := DecodeBalances(redisdb.HashOf(map[string]string{code: orZero(v.NextText())}))
+	at.held = balances[code].Held
 	return lines.Val(), at, err
 }
 

@@ -319,7 +319,12 @@ func TestReasonsAreKeptToTheLetter(t *testing.T) {
 		if err != nil || page.Lines[0].Reason != reason || page.Lines[0].Ref != "op" {
 			t.Errorf("%+v, %v", page, err)
 		}
-		wantBalanced(t, s)
+		if quick, err := moneytest.NewAudit(db, s).Audit(t.Context(), game); err != nil || !quick.Balanced {
+			t.Errorf("the quick report: %+v, %v", quick, err)
+		}
+		if deep, err := moneytest.NewAudit(db, s).AuditDeep(t.Context(), game); err != nil || !deep.Balanced {
+			t.Errorf("the deep report: %+v, %v", deep, err)
+		}
 	})
 }
 

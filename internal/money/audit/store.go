@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"cmp"
@@ -6,12 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/redis/go-redis/v9"
 )
+
+// store reads the wallets of games.
+type store struct {
+	db      *redisdb.DB
+	ledgers *ledgerstore.Store
+}
 
 // The totals.
 const (
@@ -37,14 +44,15 @@ type walletsRead struct {
 
 // storedWallet is a wallet with the player's newest lines.
 type storedWallet struct {
-	balances  map[string]tokenBalance // by code
-	seq       int64                   // number of the last event
-	lineCount int64                   // in the list
-	base      int64                   // how many lines were removed before those
-	newest    []string                // oldest first
-	defect    error                   // why the wallet or its lines cannot be read; nil when they can
+	balances  map[string]wallet.StoredBalance // by code
+	seq       int64                           // number of the last event
+	lineCount int64                           // in the list
+	base      int64                           // how many lines were removed before those
+	newest    []string                        // oldest first
+	defect    error                           // why the wallet or its lines cannot be read; nil when they can
 }
 
+// readSnapshot reads wallets and the length of the ledger.
 func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) (walletsRead, error) {
 	type replies struct {
 		wallet *redis.MapStringStringCmd
@@ -80,7 +88,7 @@ func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) 
 			lineCount: reads[i].count.Val(), newest: reads[i].newest.Val(),
 			defect: cmp.Or(reads[i].wallet.Err(), reads[i].count.Err()),
 		}
-		if w.balances, err = decodeWallet(redisdb.HashOf(reads[i].wallet.Val())); err != nil || fields.Err() != nil {
+		if w.balances, err = wallet.DecodeBalances(redisdb.HashOf(reads[i].wallet.Val())); err != nil || fields.Err() != nil {
 			return walletsRead{}, fmt.Errorf("wallet of %d: %w", id, errors.Join(err, fields.Err()))
 		}
 		at.wallets[id] = w
@@ -93,25 +101,6 @@ func (s store) readLinesUpTo(ctx context.Context, gameID, userID, place int64) (
 	entries, err := s.db.Client.LRange(ctx, keys.WalletLines(gameID, userID),
 		max(0, place-linesPageSize), place-1).Result()
 	return entries, redisdb.WrapError("read a player's lines", err)
-}
-
-// lineBalance is the balance of one token after a line.
-type lineBalance struct {
-	seq  int64 // number of the event
-	code string
-	tokenBalance
-}
-
-func decodeLineBalance(entry string) (lineBalance, error) {
-	parts := strings.Split(entry, "|")
-	if len(parts) < lineParts {
-		return lineBalance{}, fmt.Errorf("decode the line %q: %d values", entry, len(parts))
-	}
-	seq, _, _ := strings.Cut(parts[0], "-")
-	v := redisdb.NewValues("the line "+entry, []string{seq, parts[6], parts[7]})
-	b := lineBalance{code: parts[3], seq: v.NextInt()}
-	b.free, b.held = Units(v.NextInt()), Units(v.NextInt())
-	return b, v.Err()
 }
 
 func walletAccount(userID int64) string { return keys.WalletAccount(strconv.FormatInt(userID, 10)) }

@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/ledger"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // LedgerReport shows whether the ledger of a game is whole, in the archive and in the store.
@@ -29,21 +30,21 @@ type LedgerReport struct {
 // each segment.
 func (s *Service) VerifyLedger(ctx context.Context, gameID int64, progress func(entries int64)) (LedgerReport, error) {
 	v := ledgerCheck{Service: s, gameID: gameID, report: LedgerReport{GameID: gameID, Problems: []string{}}}
-	ends, err := s.store.ledgers.ReadEnds(ctx, []int64{gameID})
+	ends, err := s.ledgers.ReadEnds(ctx, []int64{gameID})
 	if err != nil {
 		return v.report, err
 	}
 	v.ends, v.replay = ends[0], ledger.NewReplay()
 	if v.ends.Base > 0 {
-		if s.store.ledgers.Archive() == nil {
+		if s.ledgers.Archive() == nil {
 			return v.report, ledgerstore.ErrNoArchive
 		}
 		if err := v.checkArchive(ctx, progress); err != nil {
 			return v.report, err
 		}
 	}
-	if s.store.ledgers.Archive() != nil {
-		ahead, err := archiver.IsAhead(ctx, s.store.ledgers, gameID)
+	if s.ledgers.Archive() != nil {
+		ahead, err := archiver.IsAhead(ctx, s.ledgers, gameID)
 		if err = v.noteDamage(err); err != nil && !errors.Is(err, ledgerstore.ErrStale) {
 			return v.report, err
 		}
@@ -92,7 +93,7 @@ func (v *ledgerCheck) noteDamage(err error) error {
 }
 
 func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries int64)) error {
-	a := v.store.ledgers.Archive()
+	a := v.ledgers.Archive()
 	numbers, err := a.Checkpoints(ctx, v.gameID)
 	if err != nil {
 		return err
@@ -127,9 +128,9 @@ func (v *ledgerCheck) checkArchive(ctx context.Context, progress func(entries in
 
 // checkLines reads the archived lines of all players.
 func (v *ledgerCheck) checkLines(ctx context.Context) error {
-	a := v.store.ledgers.Archive()
+	a := v.ledgers.Archive()
 	return a.ListLines(ctx, v.gameID, func(userID, last int64) error {
-		counts, err := v.store.ledgers.CountLines(ctx, v.gameID, []int64{userID})
+		counts, err := v.ledgers.CountLines(ctx, v.gameID, []int64{userID})
 		if err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (v *ledgerCheck) checkLines(ctx context.Context) error {
 		for first := int64(1); first <= last; first += a.Sizes().Lines {
 			lines, err := a.ReadLines(ctx, v.gameID, userID, first)
 			for i, line := range lines {
-				if _, lineErr := decodeLine(first+int64(i), line); lineErr != nil {
+				if _, lineErr := wallet.DecodeLine(first+int64(i), line); lineErr != nil {
 					v.note("a line of player %d: %v", userID, lineErr)
 				}
 			}
@@ -157,7 +158,7 @@ func (v *ledgerCheck) checkLines(ctx context.Context) error {
 
 // checkStore adds the entries that are in the store, and compares the totals.
 func (v *ledgerCheck) checkStore(ctx context.Context) error {
-	all, err := v.store.ledgers.ReadTotals(ctx, []int64{v.gameID})
+	all, err := v.ledgers.ReadTotals(ctx, []int64{v.gameID})
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (v *ledgerCheck) checkStore(ctx context.Context) error {
 		v.note("%v", t.Defect)
 		return nil
 	}
-	for e, err := range v.store.ledgers.Entries(ctx, v.gameID, v.replay.Number, t.Sequence) {
+	for e, err := range v.ledgers.Entries(ctx, v.gameID, v.replay.Number, t.Sequence) {
 		if err != nil {
 			return err
 		}

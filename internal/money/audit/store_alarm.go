@@ -1,10 +1,11 @@
-package wallet
+package audit
 
 import (
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
@@ -15,7 +16,7 @@ func (s store) readLastUserID(ctx context.Context) (int64, error) {
 }
 
 // knownDefects are the fields of keys.AuditDefects, in minor units.
-type knownDefects map[string]Units
+type knownDefects map[string]wallet.Units
 
 func (k knownDefects) isAccepted(d moneyDefect) bool {
 	units, ok := k[keys.DefectAccepted+d.field()]
@@ -29,7 +30,7 @@ func (s store) readDefects(ctx context.Context, gameID int64) (knownDefects, err
 	}
 	known, v := knownDefects{}, redisdb.NewFields("what the audit found", fields)
 	for field := range fields {
-		known[field] = Units(v.Int(field))
+		known[field] = wallet.Units(v.Int(field))
 	}
 	return known, v.Err()
 }

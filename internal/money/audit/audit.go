@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/ledger"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
@@ -34,19 +35,19 @@ func (r *Report) decide() { r.Balanced = r.SumsAgree && len(r.Stopped) == 0 }
 // larger than a browser's number holds exactly, so each has its minor units beside it. A sum over
 // games stops at 2^63-1.
 type TokenTotal struct {
-	TokenCode    string `json:"tokenId"` // code of the token
-	Minted       Amount `json:"minted"`  // what was brought in, less what was taken out
-	MintedUnits  Units  `json:"mintedAmount,string"`
-	Wallets      Amount `json:"wallets"` // what players can spend
-	WalletsUnits Units  `json:"walletsAmount,string"`
-	Escrow       Amount `json:"escrow"` // stakes in rooms and fees in tournaments that have not ended
-	EscrowUnits  Units  `json:"escrowAmount,string"`
-	Prizes       Amount `json:"prizes"` // promised and not paid yet
-	PrizesUnits  Units  `json:"prizesAmount,string"`
-	House        Amount `json:"house"` // the operator's account: income from purchases and rake, less prizes
-	HouseUnits   Units  `json:"houseAmount,string"`
-	Delta        Amount `json:"delta"` // minted less all of these; a defect of Parlor unless it is 0
-	DeltaUnits   Units  `json:"deltaAmount,string"`
+	TokenCode    string        `json:"tokenId"` // code of the token
+	Minted       wallet.Amount `json:"minted"`  // what was brought in, less what was taken out
+	MintedUnits  wallet.Units  `json:"mintedAmount,string"`
+	Wallets      wallet.Amount `json:"wallets"` // what players can spend
+	WalletsUnits wallet.Units  `json:"walletsAmount,string"`
+	Escrow       wallet.Amount `json:"escrow"` // stakes in rooms and fees in tournaments that have not ended
+	EscrowUnits  wallet.Units  `json:"escrowAmount,string"`
+	Prizes       wallet.Amount `json:"prizes"` // promised and not paid yet
+	PrizesUnits  wallet.Units  `json:"prizesAmount,string"`
+	House        wallet.Amount `json:"house"` // the operator's account: income from purchases and rake, less prizes
+	HouseUnits   wallet.Units  `json:"houseAmount,string"`
+	Delta        wallet.Amount `json:"delta"` // minted less all of these; a defect of Parlor unless it is 0
+	DeltaUnits   wallet.Units  `json:"deltaAmount,string"`
 }
 
 // DeepReport is a Report with the results of a recount.
@@ -68,16 +69,33 @@ type Difference struct {
 	Counted   string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
 }
 
+// Service audits games when it is asked to. It is safe for concurrent use.
+type Service struct {
+	store
+	tokens Tokens
+}
+
+// Tokens knows the tokens that reports name. *wallet.Service implements it.
+type Tokens interface {
+	// FindDefinitions returns those of the tokens that exist, by code, without their supply.
+	FindDefinitions(ctx context.Context, codes ...string) (map[string]wallet.Token, error)
+}
+
+// New returns the audit of an open store.
+func New(db *redisdb.DB, ledgers *ledgerstore.Store, tokens Tokens) *Service {
+	return &Service{store{db, ledgers}, tokens}
+}
+
 // Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
 // totals that were folded from the ledger, the entries that were not folded yet and what was minted
 // are read at one instant of the game, so the report is exact at every instant and takes the same
 // time however many players there are. Then it reads what nodes noticed: stops and losses.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
-	games, err := s.store.ledgers.Games(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return Report{}, err
 	}
-	all, err := s.store.ledgers.ReadTotals(ctx, games)
+	all, err := s.ledgers.ReadTotals(ctx, games)
 	if err != nil {
 		return Report{}, err
 	}
@@ -109,14 +127,14 @@ func (s *Service) reportOf(ctx context.Context, gameID int64, games []ledgerstor
 			sums[code][totalDelta] = ledger.AddBounded(sums[code][totalDelta], deltaOf(of))
 		}
 	}
-	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
+	tokens, err := s.tokens.FindDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
 	if err != nil {
 		return Report{}, err
 	}
 	r.Tokens = make([]TokenTotal, 0, len(sums))
 	for code, of := range sums {
-		units := func(total string) Units { return Units(of[total]) }
-		amount := func(total string) Amount { return tokens[code].AmountOf(units(total)) }
+		units := func(total string) wallet.Units { return wallet.Units(of[total]) }
+		amount := func(total string) wallet.Amount { return tokens[code].AmountOf(units(total)) }
 		r.Tokens = append(r.Tokens, TokenTotal{
 			TokenCode: code,
 			Minted:    amount(totalMinted), MintedUnits: units(totalMinted),
@@ -130,7 +148,7 @@ func (s *Service) reportOf(ctx context.Context, gameID int64, games []ledgerstor
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
 		return cmp.Or(cmp.Compare(tokens[a.TokenCode].ID, tokens[b.TokenCode].ID), cmp.Compare(a.TokenCode, b.TokenCode))
 	})
-	if r.Stopped, err = readStopped(ctx, s.store.db, gameID); err != nil {
+	if r.Stopped, err = readStopped(ctx, s.db, gameID); err != nil {
 		return Report{}, err
 	}
 	r.decide()
@@ -169,11 +187,11 @@ func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, erro
 }
 
 func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepReport, error) {
-	games, err := s.store.ledgers.Games(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
-	players, err := s.store.ledgers.ListPlayers(ctx, gameID)
+	players, err := s.ledgers.ListPlayers(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
@@ -218,20 +236,20 @@ type gameAudit struct {
 	// What the last recount found.
 	differences   []Difference
 	totals        ledgerstore.Totals
-	compared      map[int64]bool   // user ids of the wallets that were compared
-	held          map[string]Units // sum of the held stakes by token
-	firstSequence int64            // number of the last ledger entry when the first wallets were read
+	compared      map[int64]bool          // user ids of the wallets that were compared
+	held          map[string]wallet.Units // sum of the held stakes by token
+	firstSequence int64                   // number of the last ledger entry when the first wallets were read
 	heldCounted   bool
 }
 
 // start loads the last checkpoint of what has left the store, when there is one and not the full
 // ledger is wanted.
 func (a *gameAudit) start(ctx context.Context, full bool) error {
-	ends, err := a.store.ledgers.ReadEnds(ctx, []int64{a.gameID})
+	ends, err := a.ledgers.ReadEnds(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
-	if a.store.ledgers.Archive() == nil {
+	if a.ledgers.Archive() == nil {
 		if ends[0].Sum != "" {
 			return ledgerstore.ErrNoArchive
 		}
@@ -240,15 +258,15 @@ func (a *gameAudit) start(ctx context.Context, full bool) error {
 	if full {
 		return nil
 	}
-	number, err := a.store.ledgers.Archive().LastCheckpoint(ctx, a.gameID, ends[0].Base)
+	number, err := a.ledgers.Archive().LastCheckpoint(ctx, a.gameID, ends[0].Base)
 	if err != nil || number == 0 {
 		return err
 	}
-	checkpoint, err := a.store.ledgers.Archive().ReadCheckpoint(ctx, a.gameID, number)
+	checkpoint, err := a.ledgers.Archive().ReadCheckpoint(ctx, a.gameID, number)
 	if err != nil {
 		return err
 	}
-	last, err := a.store.ledgers.Archive().ReadSegment(ctx, a.gameID, a.store.ledgers.Archive().FirstOf(number))
+	last, err := a.ledgers.Archive().ReadSegment(ctx, a.gameID, a.ledgers.Archive().FirstOf(number))
 	if err != nil {
 		return err
 	}
@@ -263,7 +281,7 @@ func (a *gameAudit) start(ctx context.Context, full bool) error {
 // run recounts the game, again when money moved meanwhile.
 func (a *gameAudit) run(ctx context.Context) error {
 	for range maxRecounts {
-		a.differences, a.compared, a.held, a.firstSequence = nil, map[int64]bool{}, map[string]Units{}, -1
+		a.differences, a.compared, a.held, a.firstSequence = nil, map[int64]bool{}, map[string]wallet.Units{}, -1
 		if err := a.recount(ctx); err != nil {
 			return err
 		}
@@ -288,7 +306,7 @@ func (a *gameAudit) recount(ctx context.Context) error {
 	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.Wallets))); err != nil {
 		return err
 	}
-	all, err := a.store.ledgers.ReadTotals(ctx, []int64{a.gameID})
+	all, err := a.ledgers.ReadTotals(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
@@ -310,7 +328,7 @@ func (a *gameAudit) recount(ctx context.Context) error {
 func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 	for some := range slices.Chunk(userIDs, ledgerstore.PlayersAtOnce) {
 		wanted := slices.DeleteFunc(slices.Clone(some), func(id int64) bool { return a.compared[id] })
-		at, err := a.store.readSnapshot(ctx, a.gameID, wanted)
+		at, err := a.readSnapshot(ctx, a.gameID, wanted)
 		if err != nil {
 			return err
 		}
@@ -331,7 +349,7 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 				return err
 			}
 			for code, b := range w.balances {
-				a.held[code] += b.held
+				a.held[code] += b.Held
 			}
 		}
 	}
@@ -342,7 +360,7 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 func (a *gameAudit) replayTo(ctx context.Context, sequence int64) error {
 	re := a.replay
 	for re.Number < sequence {
-		entries, err := a.store.ledgers.ReadEntries(ctx, a.gameID, re.Number, sequence)
+		entries, err := a.ledgers.ReadEntries(ctx, a.gameID, re.Number, sequence)
 		if err != nil {
 			return err
 		}
@@ -362,19 +380,19 @@ func (a *gameAudit) addDifference(account, code, stored, counted string) {
 		Difference{GameID: a.gameID, Account: account, TokenCode: code, Stored: stored, Counted: counted})
 }
 
-func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance) {
+func (a *gameAudit) compareWallet(userID int64, balances map[string]wallet.StoredBalance) {
 	account, counted := walletAccount(userID), a.replay.Wallets[userID]
 	for code, b := range balances {
-		if b.free != Units(counted[code]) {
-			a.addDifference(account, code, b.free.String(), Units(counted[code]).String())
+		if b.Free != wallet.Units(counted[code]) {
+			a.addDifference(account, code, b.Free.String(), wallet.Units(counted[code]).String())
 		}
-		if b.free < 0 || b.held < 0 {
-			a.addDifference(account, code, min(b.free, b.held).String(), "0")
+		if b.Free < 0 || b.Held < 0 {
+			a.addDifference(account, code, min(b.Free, b.Held).String(), "0")
 		}
 	}
 	for code, units := range counted {
 		if _, ok := balances[code]; !ok && units != 0 {
-			a.addDifference(account, code, "0", Units(units).String())
+			a.addDifference(account, code, "0", wallet.Units(units).String())
 		}
 	}
 }
@@ -383,20 +401,20 @@ func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance
 // last event with the last line.
 func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWallet) error {
 	account := "lines of " + walletAccount(userID)
-	last := map[string]tokenBalance{} // by code, of the lines that were read
+	last := map[string]wallet.StoredBalance{} // by code, of the lines that were read
 	lines, place := w.newest, w.lineCount
 	for {
 		for _, entry := range slices.Backward(lines) {
-			b, err := decodeLineBalance(entry)
+			b, err := wallet.DecodeLineBalance(entry)
 			if err != nil {
 				a.addDifference(account, "", err.Error(), "a line")
 				return nil
 			}
-			if place == w.lineCount && len(last) == 0 && b.seq != w.seq {
-				a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), fmt.Sprintf("event %d", b.seq))
+			if place == w.lineCount && len(last) == 0 && b.Seq != w.seq {
+				a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), fmt.Sprintf("event %d", b.Seq))
 			}
-			if _, later := last[b.code]; !later {
-				last[b.code] = b.tokenBalance
+			if _, later := last[b.Code]; !later {
+				last[b.Code] = b.StoredBalance
 			}
 		}
 		place -= int64(len(lines))
@@ -404,7 +422,7 @@ func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWall
 			break
 		}
 		var err error
-		if lines, err = a.store.readLinesUpTo(ctx, a.gameID, userID, place); err != nil {
+		if lines, err = a.readLinesUpTo(ctx, a.gameID, userID, place); err != nil {
 			return err
 		}
 	}
@@ -414,7 +432,7 @@ func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWall
 	for code := range union(last, w.balances) {
 		line, ok := last[code]
 		if ok && line != w.balances[code] || !ok && w.base == 0 {
-			a.addDifference(account, code, w.balances[code].String(), line.String())
+			a.addDifference(account, code, describe(w.balances[code]), describe(line))
 		}
 	}
 	return nil
@@ -430,19 +448,22 @@ func hasAll[K comparable, A, B any](some map[K]A, all map[K]B) bool {
 	return true
 }
 
-func (b tokenBalance) String() string { return b.free.String() + " and " + b.held.String() + " held" }
+// describe returns a balance as a difference shows it.
+func describe(b wallet.StoredBalance) string {
+	return b.Free.String() + " and " + b.Held.String() + " held"
+}
 
 func (a *gameAudit) compareTotals() {
 	counted := a.replay.Totals()
 	for _, d := range a.totals.Tokens.Compare(counted) {
-		a.addDifference(d.Total, d.Code, Units(d.Has).String(), Units(d.Wants).String())
+		a.addDifference(d.Total, d.Code, wallet.Units(d.Has).String(), wallet.Units(d.Wants).String())
 	}
 }
 
 // compareHeld compares the held stakes of all wallets with what is in escrow.
 func (a *gameAudit) compareHeld() {
 	for code := range union(a.totals.Tokens, a.held) {
-		if escrow := Units(a.totals.Tokens[code][totalEscrow]); a.held[code] != escrow {
+		if escrow := wallet.Units(a.totals.Tokens[code][totalEscrow]); a.held[code] != escrow {
 			a.addDifference("held", code, a.held[code].String(), escrow.String())
 		}
 	}

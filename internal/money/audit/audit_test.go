@@ -1,35 +1,76 @@
-package wallet_test
+package audit_test
 
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const (
+	game      = moneytest.Game
+	otherGame = moneytest.OtherGame
+
+	userID, strangerID = 1, 2 // players of game and of otherGame
+)
+
+type auditor = audit.Service
+
+// auditedWallet is a wallet with its audit.
+type auditedWallet struct {
+	*wallet.Service
+	*auditor
+}
+
+func newService(db *redisdb.DB) auditedWallet {
+	moneytest.MakeGames(db)
+	ledgers := ledgerstore.New(db, nil)
+	s := wallet.New(db, moneytest.Players{}, wallet.Options{Ledgers: ledgers})
+	return auditedWallet{s, audit.New(db, ledgers, s)}
+}
+
+// wantJSON compares the wire form of a value.
+func wantJSON(t *testing.T, value any, want string) {
+	t.Helper()
+	got, err := wire.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // wantDifference fails the test unless a recount finds a difference of the account.
-func wantDifference(t *testing.T, s *wallet.Service, account string) {
+func wantDifference(t *testing.T, s auditedWallet, account string) {
 	t.Helper()
 	d, err := s.AuditDeep(t.Context(), game)
-	found := slices.ContainsFunc(d.Differences, func(d wallet.Difference) bool { return d.Account == account })
+	found := slices.ContainsFunc(d.Differences, func(d audit.Difference) bool { return d.Account == account })
 	if err != nil || d.Balanced || !found {
 		t.Errorf("the recount does not see the difference of %s: %+v, %v", account, d, err)
 	}
 }
 
 // wantBalanced fails the test unless both reports are balanced.
-func wantBalanced(t *testing.T, s *wallet.Service) {
+func wantBalanced(t *testing.T, s auditedWallet) {
 	t.Helper()
 	if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
 		t.Fatalf("the quick report: %+v, %v", r, err)
@@ -60,9 +101,9 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
 		wantBalanced(t, s) // an empty store
-		moneytest.CreateToken(t, s, "GOLD", 2)
+		moneytest.CreateToken(t, s.Service, "GOLD", 2)
 		for userID := range int64(5) {
-			moneytest.Credit(t, s, userID+1, "GOLD", "10")
+			moneytest.Credit(t, s.Service, userID+1, "GOLD", "10")
 		}
 		d, err := s.AuditDeep(t.Context(), game)
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 5 || d.Wallets != 5 {
@@ -166,9 +207,9 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			moneytest.CreateToken(t, s, "GOLD", 2)
+			moneytest.CreateToken(t, s.Service, "GOLD", 2)
 			for range 3 {
-				moneytest.Credit(t, s, 1, "GOLD", "10")
+				moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 			}
 			c.damage(t, db)
 			wantDifference(t, s, c.account)
@@ -204,9 +245,9 @@ func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			moneytest.CreateToken(t, s, "GOLD", 0)
+			moneytest.CreateToken(t, s.Service, "GOLD", 0)
 			for range 3 {
-				moneytest.Credit(t, s, 1, "GOLD", "10")
+				moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 			}
 			wantBalanced(t, s)
 			damage(t, db)
@@ -227,11 +268,11 @@ func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
 func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		moneytest.CreateToken(t, s, "GOLD", 0)
-		moneytest.CreateToken(t, s, "LEAD", 0)
-		moneytest.Credit(t, s, 1, "LEAD", "1")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "LEAD", 0)
+		moneytest.Credit(t, s.Service, 1, "LEAD", "1")
 		for range 1100 {
-			moneytest.Credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
 		wantBalanced(t, s)
 		lines := keys.WalletLines(game, 1)
@@ -252,8 +293,8 @@ func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
 func TestTheAuditReportsNegativeTotals(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		moneytest.CreateToken(t, s, "GOLD", 0)
-		moneytest.Credit(t, s, 1, "GOLD", "10")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 		move := func(from, to string, units int64) {
 			t.Helper()
 			moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalField(from, "GOLD"), -units)
@@ -280,7 +321,7 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 			wantBalanced(t, s)
 		}
 
-		// The ledger agrees that the operator paid out what it never had.
+		// The ledger agrees that the moneytest.Operator paid out what it never had.
 		moneytest.AddEntry(t, db, "GOLD", "h:-1;e:1")
 		setBalance(t, db, 1, 10, 1)
 		for range 2 {
@@ -309,9 +350,9 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			moneytest.CreateToken(t, s, "GOLD", 0)
-			moneytest.Credit(t, s, 1, "GOLD", "10")
-			moneytest.Credit(t, s, 2, "GOLD", "10")
+			moneytest.CreateToken(t, s.Service, "GOLD", 0)
+			moneytest.Credit(t, s.Service, 1, "GOLD", "10")
+			moneytest.Credit(t, s.Service, 2, "GOLD", "10")
 			overdraw(t, db)
 			d, err := s.AuditDeep(t.Context(), game)
 			if err != nil || d.Balanced || len(d.Differences) != 1 || d.Differences[0].Account != "w1" {
@@ -322,7 +363,7 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 	t.Run("all wallets together", func(t *testing.T) { // all that the quick report can see
 		db := redistest.Single(t)
 		s := newService(db)
-		moneytest.CreateToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		moneytest.AddEntry(t, db, "GOLD", "m:1;w1:-1")
 		setBalance(t, db, 1, -1, 0)
 		moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), -1)
@@ -336,8 +377,8 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		moneytest.CreateToken(t, s, "GOLD", 0)
-		moneytest.Credit(t, s, 1, "GOLD", "1000")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.Credit(t, s.Service, 1, "GOLD", "1000")
 		stop := make(chan struct{})
 		var workers sync.WaitGroup
 		for worker := range int64(4) {
@@ -349,11 +390,11 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 					default:
 					}
 					in := wallet.CreditInput{UserID: 1 + i%500, TokenCode: "GOLD", Amount: "3", Reason: "test"}
-					if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+					if _, err := s.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{}); err != nil {
 						t.Error(err)
 					}
 					in.Amount = "2"
-					if _, err := s.Debit(t.Context(), operator, wallet.DebitInput(in), noReceipt); err != nil {
+					if _, err := s.Debit(t.Context(), moneytest.Operator, wallet.DebitInput(in), idempotency.Receipt{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -375,7 +416,7 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 	})
 }
 
-// An operator compares the time of a stop with the log of the nodes.
+// An moneytest.Operator compares the time of a stop with the log of the nodes.
 func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	db := redistest.Single(t)
 	moneytest.MakeGames(db)
