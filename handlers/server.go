@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/storecost"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
@@ -52,6 +53,7 @@ type Deps struct {
 	Wallet      *wallet.Service
 	Audit       *audit.Service
 	Alarm       *audit.Alarm
+	Limits      *limits.Service
 	Assets      *assets.Service
 	Rooms       *rooms.Service
 	Boards      *leaderboards.Service

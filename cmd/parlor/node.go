@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -234,8 +235,8 @@ func newNode(
 	n.saves = saves
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
 	n.apiServer, err = handlers.New(handlers.Deps{
-		Users: n.users, Games: n.games, Wallet: n.wallet, Alarm: n.alarm,
-		Audit: audit.New(db, n.ledgers, n.wallet), Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Alarm: n.alarm, Audit: audit.New(db, n.ledgers, n.wallet), Limits: limits.New(db, n.wallet, n.users),
 		Boards:      n.boards,
 		Tournaments: n.tours,
 		Limiter:     n.limiter,

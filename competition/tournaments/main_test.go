@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -86,6 +87,7 @@ type fixture struct {
 	gameID int64
 	db     *redisdb.DB
 	wallet *wallet.Service
+	limits *limits.Service
 	rooms  *rooms.Service
 	boards *leaderboards.Service
 	token  wallet.Token
@@ -100,6 +102,7 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
 	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
+	f.limits = limits.New(db, f.wallet, p)
 	f.rooms = newRooms(db, f.wallet, p)
 	prizeService := prizes.New(db, f.wallet)
 	f.boards = leaderboards.New(db, p, p, leaderboards.Options{})

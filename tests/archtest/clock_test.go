@@ -31,14 +31,14 @@ var timeCompared = regexp.MustCompile(
 // readsClock lists the files that read the store's clock to say when something is, not that it is
 // over.
 var readsClock = map[string]string{
-	"internal/players/games/store.go":       "the day whose new players are counted",
-	"competition/leaderboards/store.go":     "calls of players and staff; nowToEnd is for the leader",
-	"internal/money/stops/store.go":         "when a stop began",
-	"competition/tournaments/score.go":      "when an attempt began, for the player",
-	"competition/tournaments/service.go":    "dates of a new tournament must be to come",
-	"internal/money/wallet/limits.go":       "from when on a limit counts",
-	"internal/money/wallet/store_limits.go": "which limits count, for the player who asks",
-	"internal/store/redisdb/clock.go":       "ReadClockToEnd compares it",
+	"internal/players/games/store.go":    "the day whose new players are counted",
+	"competition/leaderboards/store.go":  "calls of players and staff; nowToEnd is for the leader",
+	"internal/money/stops/store.go":      "when a stop began",
+	"competition/tournaments/score.go":   "when an attempt began, for the player",
+	"competition/tournaments/service.go": "dates of a new tournament must be to come",
+	"internal/money/limits/limits.go":    "from when on a limit counts",
+	"internal/money/limits/store.go":     "which limits count, for the player who asks",
+	"internal/store/redisdb/clock.go":    "ReadClockToEnd compares it",
 }
 
 // endsNothing lists the work of leaders that goes on while the clocks differ.

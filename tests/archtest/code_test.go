@@ -53,7 +53,9 @@ func commentLines(p *project, s source) map[int]bool {
 }
 
 // moneyPackages count in minor units.
-var moneyPackages = []string{"archiver", "assets", "audit", "ledger", "ledgerstore", "prizes", "rooms", "wallet"}
+var moneyPackages = []string{
+	"archiver", "assets", "audit", "ledger", "ledgerstore", "limits", "prizes", "rooms", "wallet",
+}
 
 // pollingHelper matches the names of helpers that may use a timer in tests.
 var pollingHelper = regexp.MustCompile(`^(wait|poll|retry|Wait|Poll|Retry)`)

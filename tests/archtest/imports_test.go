@@ -134,6 +134,11 @@ var packageTable = []packageRow{
 		"every change of a balance is an entry",
 	},
 	{
+		"internal/money/limits",
+		[]string{"internal/money/wallet"},
+		"a limit is an amount of a token, and the lines of a wallet have what was staked",
+	},
+	{
 		"internal/money/audit",
 		[]string{
 			"internal/money/archive", "internal/money/archiver", "internal/money/ledger", "internal/money/ledgerstore",

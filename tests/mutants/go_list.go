@@ -3,7 +3,7 @@ package main
 // The tests that must notice a mutant of Go code. Each is one of the cheap ones of its package.
 var (
 	alarms     = killer{"./internal/money/audit", "TestTheAlarm|TestAWalletDiffers"}
-	losses     = killer{"./internal/money/wallet", "TestStakesOfTwoDays|TestLossesAreShown"}
+	losses     = killer{"./internal/money/limits", "TestStakesOfTwoDays|TestLossesAreShown"}
 	lastWeek   = killer{"./internal/store/history", "TestAStoreOfLastWeek|TestAnEpochThatGoesBack"}
 	bounds     = killer{"./competition/leaderboards", "TestTheBoundsOf|TestPlayersDoNotChoose|TestSoManyRise"}
 	deleted    = killer{"./competition/leaderboards", "TestADeletedBoardPays"}
@@ -78,19 +78,19 @@ var goMutants = []mutant{
 
 	// A player's own limits.
 	{
-		"losses of two days ago are shown", "internal/money/wallet/store_limits.go",
+		"losses of two days ago are shown", "internal/money/limits/store.go",
 		"const lossHours = 24", "const lossHours = 48", losses,
 	},
 	{
-		"losses of every hour are shown", "internal/money/wallet/store_limits.go",
+		"losses of every hour are shown", "internal/money/limits/store.go",
 		"unitsErr == nil && hour >= oldest", "unitsErr == nil && (hour >= oldest || true)", losses,
 	},
 	{
-		"a stake of two days ago is no open room", "internal/money/wallet/store_limits.go",
-		"!recent && held >= wallet.held", "!recent", losses,
+		"a stake of two days ago is no open room", "internal/money/limits/store.go",
+		"!recent && held >= at.held", "!recent", losses,
 	},
 	{
-		"a stake that came back is an open room", "internal/money/wallet/store_limits.go",
+		"a stake that came back is an open room", "internal/money/limits/store.go",
 		"line.Reason == entryReason && !closed[line.Ref]", "line.Reason == entryReason", losses,
 	},
 

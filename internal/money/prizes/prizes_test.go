@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -375,12 +376,12 @@ func TestPrizesOfALeaderboardCountAsPayouts(t *testing.T) {
 		t.Helper()
 		loss := wallet.AmountInput("3")
 		caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: f.gameID}
-		limits, err := f.wallets.SetLimits(t.Context(), caller,
-			wallet.LimitsInput{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
+		set, err := limits.New(f.db, f.wallets, players{f.gameID}).Set(t.Context(), caller,
+			limits.Input{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return *limits.LostUnits
+		return *set.LostUnits
 	}
 	lost(7)
 	f.mustFund(500, Mint)

@@ -1,4 +1,4 @@
-package wallet
+package limits
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func TestStakesOfTwoDaysAgoAreOpenAndNoLosses(t *testing.T) {
 	const looked, user, oldRoom, newRoom = 7, 9, "tour:1", "tour:2"
 	db := redistest.Single(t)
-	s := store{db: db}
+	s := &Service{db: db}
 	now := db.Client.Time(t.Context()).Val()
 	thisHour := hourOf(now.UnixMilli())
 	var lines []any
