@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -501,7 +502,7 @@ func (s *Server) auditWallets(r *request) (response, error) {
 			return response{}, err
 		}
 	}
-	report, err := s.Wallet.Audit(r.clientCtx(), game)
+	report, err := s.Audit.Audit(r.clientCtx(), game)
 	return response{status: http.StatusOK, body: &report}, err
 }
 
@@ -512,8 +513,8 @@ type acceptAuditInput struct {
 
 // acceptedAuditView is what an operator accepted.
 type acceptedAuditView struct {
-	GameID   int64                   `json:"gameId"`
-	Accepted []wallet.AcceptedDefect `json:"accepted"`
+	GameID   int64                  `json:"gameId"`
+	Accepted []audit.AcceptedDefect `json:"accepted"`
 }
 
 func (s *Server) acceptAudit(r *request, in *acceptAuditInput) (response, error) {
@@ -524,6 +525,6 @@ func (s *Server) acceptAudit(r *request, in *acceptAuditInput) (response, error)
 	if err := s.checkGameAccess(r, game); err != nil {
 		return response{}, err
 	}
-	accepted, err := s.Wallet.AcceptAudit(r.ctx(), r.caller, game, in.Reason)
+	accepted, err := s.Alarm.Accept(r.ctx(), r.caller, game, in.Reason)
 	return okResponse(&acceptedAuditView{game, accepted}), err
 }

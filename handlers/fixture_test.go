@@ -21,7 +21,12 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/limits"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
+	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
@@ -139,7 +144,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	prizeService := prizes.New(db, f.wallets)
 	f.deps = handlers.Deps{
-		Users: userService, Games: gameService, Wallet: f.wallets,
+		Users: userService, Games: gameService, Wallet: f.wallets, Audit: moneytest.NewAudit(db, f.wallets),
+		Alarm:  audit.NewAlarm(db, ledgerstore.New(db, nil), stops.New(db, log)),
+		Limits: limits.New(db, f.wallets, userService),
 		Assets: assets.New(db, f.wallets, assets.Options{Quotas: gameService}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
 			rooms.Options{

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
@@ -16,8 +17,8 @@ type limitsInput struct {
 	ExcludedUntil nullable[time.Time]          `json:"excludedUntil,omitzero"`
 }
 
-func (in *limitsInput) of(userID int64) wallet.LimitsInput {
-	return wallet.LimitsInput{
+func (in *limitsInput) of(userID int64) limits.Input {
+	return limits.Input{
 		UserID: userID, TokenCode: in.TokenID, MaxStake: in.MaxStake.toPatch(), MaxOpenRooms: in.MaxOpenRooms.toPatch(),
 		MaxLoss: in.MaxLoss.toPatch(), ExcludedUntil: in.ExcludedUntil.toPatch(),
 	}
@@ -28,8 +29,8 @@ func (s *Server) listMyLimits(r *request) (response, error) {
 }
 
 func (s *Server) setMyLimits(r *request, in *limitsInput) (response, error) {
-	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(r.caller.UserID))
-	return okResponse(&limits), err
+	set, err := s.Limits.Set(r.ctx(), r.caller, in.of(r.caller.UserID))
+	return okResponse(&set), err
 }
 
 func (s *Server) listUserLimits(r *request) (response, error) {
@@ -45,8 +46,8 @@ func (s *Server) tightenUserLimits(r *request, in *limitsInput) (response, error
 	if err != nil {
 		return response{}, err
 	}
-	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(user))
-	return okResponse(&limits), err
+	set, err := s.Limits.Set(r.ctx(), r.caller, in.of(user))
+	return okResponse(&set), err
 }
 
 func (s *Server) listLimits(r *request, gameID, userID int64) (response, error) {
@@ -55,7 +56,7 @@ func (s *Server) listLimits(r *request, gameID, userID int64) (response, error) 
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
-	list, err := s.Wallet.ReadLimits(r.ctx(), gameID, userID, code)
+	list, err := s.Limits.Read(r.ctx(), gameID, userID, code)
 	return okResponse(&list), err
 }
 
@@ -69,7 +70,7 @@ func (s *Server) readUserLimits(r *request) (response, error) {
 	if !ok || in.TokenID == "" {
 		return response{}, apierror.TokenNotFound
 	}
-	list, err := s.Wallet.ReadLimits(r.ctx(), u.GameID, u.ID, in.TokenID)
+	list, err := s.Limits.Read(r.ctx(), u.GameID, u.ID, in.TokenID)
 	if err != nil {
 		return response{}, err
 	}

@@ -23,6 +23,8 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/storecost"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
@@ -49,6 +51,9 @@ type Deps struct {
 	Users       *users.Service
 	Games       *games.Service
 	Wallet      *wallet.Service
+	Audit       *audit.Service
+	Alarm       *audit.Alarm
+	Limits      *limits.Service
 	Assets      *assets.Service
 	Rooms       *rooms.Service
 	Boards      *leaderboards.Service
@@ -121,7 +126,7 @@ func New(deps Deps) (*Server, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness, s.UnavailableCalls},
-		&moneyCollector{deps.Wallet},
+		&moneyCollector{deps.Alarm},
 	} {
 		if err = deps.MetricsRegistry.Register(c); err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/players/progress"
@@ -260,7 +261,7 @@ func (w *staffWrite) describe(body any) (before, after any) {
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game
 		return changedMembers(w.before, &b.Game)
-	case *gameView, *assets.Asset, *tokenView, *playerView, *wallet.Limits:
+	case *gameView, *assets.Asset, *tokenView, *playerView, *limits.Limits:
 		return changedMembers(w.before, b)
 	case *sessionView:
 		return nil, &b.User

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
@@ -50,7 +51,7 @@ func (m *model) tighten(p principal.Caller) {
 	l.stake = min(l.stake, rapid.SampledFrom([]int64{7, 100, int64(wallet.MaxUnits)}).Draw(m.t, "stake"))
 	l.rooms = min(l.rooms, rapid.SampledFrom([]int64{1, 2, 1_000_000}).Draw(m.t, "rooms"))
 	l.loss = min(l.loss, rapid.SampledFrom([]int64{1, 107, 500, int64(wallet.MaxUnits)}).Draw(m.t, "loss"))
-	got, err := m.fixture.wallet.SetLimits(m.ctx, p, m.fixture.limits(p.UserID, l.stake, l.rooms, l.loss))
+	got, err := m.fixture.newLimits().Set(m.ctx, p, m.fixture.limitsInput(p.UserID, l.stake, l.rooms, l.loss))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -60,12 +61,15 @@ func (m *model) tighten(p principal.Caller) {
 	}
 }
 
-// limits returns the input that sets limits in minor units.
-func (f *fixture) limits(user, stake, rooms, loss int64) wallet.LimitsInput {
+// newLimits returns the limits of players.
+func (f *fixture) newLimits() *limits.Service { return limits.New(f.db, f.wallet, f) }
+
+// limitsInput returns the input that sets limits in minor units.
+func (f *fixture) limitsInput(user, stake, rooms, loss int64) limits.Input {
 	amount := func(units int64) **wallet.AmountInput {
 		return new(new(wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))))
 	}
-	return wallet.LimitsInput{
+	return limits.Input{
 		UserID: user, TokenCode: f.token.Code, MaxStake: amount(stake), MaxOpenRooms: new(new(rooms)),
 		MaxLoss: amount(loss),
 	}
@@ -84,7 +88,7 @@ func TestJoinsThatRaceKeepThePlayersLimits(t *testing.T) {
 			"three losses":     {100, 399, 3, apierror.LossLimit},
 		} {
 			player, host := f.newPlayer(10_000), f.newPlayer(10_000)
-			if _, err := f.wallet.SetLimits(t.Context(), player, f.limits(player.UserID, 100, c.open, c.loss)); err != nil {
+			if _, err := f.newLimits().Set(t.Context(), player, f.limitsInput(player.UserID, 100, c.open, c.loss)); err != nil {
 				t.Fatal(err)
 			}
 			var ids []string
@@ -130,10 +134,10 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		a, b := f.newPlayer(1000), f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		must(t)(f.service.Join(ctx, b, room.RoomID, noKey))
-		in := wallet.LimitsInput{
+		in := limits.Input{
 			UserID: a.UserID, TokenCode: f.token.Code, ExcludedUntil: new(new(time.Now().Add(time.Hour))),
 		}
-		if _, err := f.wallet.SetLimits(ctx, a, in); err != nil {
+		if _, err := f.newLimits().Set(ctx, a, in); err != nil {
 			t.Fatal(err)
 		}
 		mustFail(t, apierror.SelfExcluded)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
@@ -145,7 +149,7 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		mustFail(t, apierror.SelfExcluded)(f.service.Rematch(ctx, a, room.RoomID, noKey))
 		for _, until := range []*time.Time{nil, new(time.Now().Add(time.Minute))} {
 			in.ExcludedUntil = &until
-			if _, err := f.wallet.SetLimits(ctx, a, in); !errors.Is(err, apierror.SelfExcluded) {
+			if _, err := f.newLimits().Set(ctx, a, in); !errors.Is(err, apierror.SelfExcluded) {
 				t.Errorf("the exclusion was shortened: %v", err)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -952,7 +953,7 @@ func (m *model) requireTotals(free, held int64) {
 			m.t.Fatal(err)
 		}
 	}
-	report, err := m.fixture.wallet.Audit(m.ctx, m.fixture.game)
+	report, err := moneytest.NewAudit(m.fixture.db, m.fixture.wallet).Audit(m.ctx, m.fixture.game)
 	if err != nil || !report.Balanced {
 		m.t.Fatalf("the books do not balance: %+v, %v", report, err)
 	}
@@ -1307,7 +1308,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				m.step()
 				m.requireStoreAgrees()
 			}
-			report, err := f.wallet.AuditDeep(t.Context(), f.game)
+			report, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(t.Context(), f.game)
 			if err != nil || !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
 				rt.Fatalf("the books do not balance: %+v, %v", report, err)
 			}

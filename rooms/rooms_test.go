@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -72,7 +73,7 @@ func newCase(t *testing.T, db *redisdb.DB) *fixture {
 // a case of a property that failed is still made smaller.
 func requireBooksBalance(t *testing.T, db *redisdb.DB) {
 	t.Helper()
-	report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context(), 0)
+	report, err := moneytest.NewAudit(db, wallet.New(db, nil, wallet.Options{})).AuditDeep(t.Context(), 0)
 	if err != nil || !report.Balanced || len(report.Differences) > 0 {
 		t.Errorf("the books do not balance: %+v, %v", report, err)
 	}
@@ -210,7 +211,7 @@ func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 // requireBooksBalance requires that no unit was made or lost, by the totals and by a recount.
 func (f *fixture) requireBooksBalance() {
 	f.t.Helper()
-	report, err := f.wallet.AuditDeep(f.t.Context(), 0)
+	report, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), 0)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -809,7 +810,7 @@ func scriptError(r scriptResult) error {
 		tokenID, decimals := values.NextText(), int(values.NextInt())
 		detailed = wallet.InsufficientFunds(tokenID, decimals, available, required)
 	case apierror.StakeLimit.Code, apierror.OpenRoomsLimit.Code, apierror.LossLimit.Code, apierror.SelfExcluded.Code:
-		detailed = wallet.LimitError(r.reply.Status, values)
+		detailed = limits.Error(r.reply.Status, values)
 	case apierror.VersionConflict.Code:
 		return stateConflict(r, values)
 	case apierror.NotEnoughPlayers.Code:

@@ -9,8 +9,12 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +42,7 @@ func auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := audit(c.Context(), s, game, deep, full)
+			report, err := runAudit(c.Context(), s, game, deep, full)
 			deep = deep || full
 			switch {
 			case errors.Is(err, apierror.GameNotFound):
@@ -68,51 +72,66 @@ func auditCommand() *cobra.Command {
 // ledgerSettings are the settings of the commands that read ledgers.
 var ledgerSettings = []string{"redis-url", "archive", "archive-endpoint", "archive-region", "config"}
 
-// openWallets returns a service that only reads, and a function that closes its store. It returns a
+// books are the services that read the money of a store.
+type books struct {
+	ledgers *ledgerstore.Store
+	wallets *wallet.Service
+	audit   *audit.Service
+}
+
+// newBooks returns services on a store. players may be nil for those that only read.
+func newBooks(db *redisdb.DB, old *archive.Archive, players wallet.Players) books {
+	b := books{ledgers: ledgerstore.New(db, old)}
+	b.wallets = wallet.New(db, players, wallet.Options{Ledgers: b.ledgers})
+	b.audit = audit.New(db, b.ledgers, b.wallets)
+	return b
+}
+
+// openBooks returns services that only read, and a function that closes their store. It returns a
 // storeError as openToolStore does.
-func openWallets(ctx context.Context, s config.Settings) (*wallet.Service, func(), error) {
+func openBooks(ctx context.Context, s config.Settings) (books, func(), error) {
 	old, err := openArchive(s)
 	if err != nil {
-		return nil, nil, err
+		return books{}, nil, err
 	}
 	db, err := openToolStore(ctx, s)
 	if err != nil {
-		return nil, nil, err
+		return books{}, nil, err
 	}
-	return wallet.New(db, nil, wallet.Options{Archive: old}), func() { _ = db.Close() }, nil
+	return newBooks(db, old, nil), func() { _ = db.Close() }, nil
 }
 
-// audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
+// runAudit returns the deep report of a game, of all when game is 0, or a quick one with nothing
 // recounted. It reports on a store that must not be read, too. It returns game_not_found.
-func audit(ctx context.Context, s config.Settings, game int64, deep, full bool) (wallet.DeepReport, error) {
-	wallets, closeStore, err := openWallets(ctx, s)
+func runAudit(ctx context.Context, s config.Settings, game int64, deep, full bool) (audit.DeepReport, error) {
+	b, closeStore, err := openBooks(ctx, s)
 	var unreadable storeError
 	switch {
 	case errors.As(err, &unreadable):
-		return wallet.DeepReport{
-			Report: wallet.UnreadableReport(unreadable.found), Differences: []wallet.Difference{},
+		return audit.DeepReport{
+			Report: audit.UnreadableReport(unreadable.found), Differences: []audit.Difference{},
 		}, nil
 	case err != nil:
-		return wallet.DeepReport{}, err
+		return audit.DeepReport{}, err
 	}
 	defer closeStore()
 	if game > 0 {
-		ledgers, err := wallets.LastEntries(ctx)
+		lasts, err := b.ledgers.LastEntries(ctx)
 		if err != nil {
-			return wallet.DeepReport{}, err
+			return audit.DeepReport{}, err
 		}
-		if _, exists := ledgers[game]; !exists {
-			return wallet.DeepReport{}, apierror.GameNotFound
+		if _, exists := lasts[game]; !exists {
+			return audit.DeepReport{}, apierror.GameNotFound
 		}
 	}
 	switch {
 	case full:
-		return wallets.AuditFull(ctx, game)
+		return b.audit.AuditFull(ctx, game)
 	case deep:
-		return wallets.AuditDeep(ctx, game)
+		return b.audit.AuditDeep(ctx, game)
 	}
-	quick, err := wallets.Audit(ctx, game)
-	return wallet.DeepReport{Report: quick}, err
+	quick, err := b.audit.Audit(ctx, game)
+	return audit.DeepReport{Report: quick}, err
 }
 
 func printJSON(out io.Writer, report any) error {
@@ -124,7 +143,7 @@ func printJSON(out io.Writer, report any) error {
 	return err
 }
 
-func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
+func printReport(out io.Writer, r audit.DeepReport, deep bool) error {
 	if !r.IsUnreadable() {
 		if err := printTotals(out, r, deep); err != nil {
 			return err
@@ -137,7 +156,7 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	return err
 }
 
-func printTotals(out io.Writer, r wallet.DeepReport, deep bool) error {
+func printTotals(out io.Writer, r audit.DeepReport, deep bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\tprizes\thouse\tdelta\t")
 	for _, t := range r.Tokens {
@@ -162,9 +181,9 @@ func printTotals(out io.Writer, r wallet.DeepReport, deep bool) error {
 	return nil
 }
 
-func describeStopped(s wallet.Stopped) string {
+func describeStopped(s audit.Stopped) string {
 	switch {
-	case s.Cause == wallet.LossCause:
+	case s.Cause == audit.LossCause:
 		return "lost: " + s.Reason
 	case s.GameID != 0:
 		return fmt.Sprintf("game %d is stopped (%s) since %s: %s", s.GameID, s.Cause, wire.FormatTime(s.At), s.Reason)
@@ -173,7 +192,7 @@ func describeStopped(s wallet.Stopped) string {
 }
 
 // verdictOf returns the last line of a report.
-func verdictOf(r *wallet.Report) string {
+func verdictOf(r *audit.Report) string {
 	switch {
 	case r.Balanced:
 		return "balanced"

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/money/archiver"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/store/backup"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -38,7 +39,7 @@ func backupCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			readLedgers := wallet.New(db, nil, wallet.Options{}).LastEntries
+			readLedgers := ledgerstore.New(db, nil).LastEntries
 			switch {
 			case found.CanMigrate(): // it has no ledger that this release reads, and needs a copy first
 				readLedgers = func(context.Context) (map[int64]int64, error) { return nil, nil }
@@ -102,8 +103,8 @@ func ledgerRewindCommand() *cobra.Command {
 			"those in the archive. Run it while no node runs. To run it again is harmless.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			label := "rewind-" + time.Now().UTC().Format("20060102T150405Z")
-			return withWallets(c, func(ctx context.Context, wallets *wallet.Service) error {
-				rewound, err := wallets.RewindArchive(ctx, label)
+			return withBooks(c, func(ctx context.Context, b books) error {
+				rewound, err := archiver.Rewind(ctx, b.ledgers, label)
 				if errors.Is(err, apierror.StoreUnavailable) {
 					return fmt.Errorf("%w; nothing was lost, run it again", err)
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/backup"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -32,8 +33,9 @@ func (anyPlayer) Game(context.Context, int64) (int64, error) { return drillGame,
 
 // drill is a store with an archive and money that moves.
 type drill struct {
-	db      *redisdb.DB
-	wallets *wallet.Service
+	db *redisdb.DB
+	books
+	archiver *archiver.Service
 }
 
 func openDrill(t *testing.T, url, archiveURL string) drill {
@@ -47,7 +49,8 @@ func openDrill(t *testing.T, url, archiveURL string) drill {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return drill{db, wallet.New(db, anyPlayer{}, wallet.Options{Archive: old})}
+	b := newBooks(db, old, anyPlayer{})
+	return drill{db, b, archiver.New(db, b.ledgers, archiver.Options{})}
 }
 
 // play credits so many times, eight players at a time, until stop ends.
@@ -78,7 +81,7 @@ func (d drill) play(t *testing.T, credits int, stop context.Context) {
 
 func (d drill) last(t *testing.T) int64 {
 	t.Helper()
-	n, err := d.wallets.LastEntry(t.Context(), drillGame)
+	n, err := d.ledgers.LastEntry(t.Context(), drillGame)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +116,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 	d := openDrill(t, server.URL(), archiveURL)
 	d.fill(t, 3200)
 	forever := context.Background()
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
 		t.Fatal(err)
 	}
 	d.wantBase(t, 2000)
@@ -129,7 +132,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	d.play(t, 4000, forever) // so that the archive gets what the backup lacks
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
 		t.Fatal(err)
 	}
 	before := d.last(t)
@@ -157,7 +160,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 
 	// Without a rewind the archive still has the history that was lost, and takes no other one.
 	d.play(t, 3200, forever)
-	if err := d.wallets.Archive(t.Context(), drillGame); !errors.Is(err, archive.ErrConflict) {
+	if err := d.archiver.Archive(t.Context(), drillGame); !errors.Is(err, archive.ErrConflict) {
 		t.Errorf("another history was archived: %v", err)
 	}
 	if base := d.base(t); base > restored { // what both histories have may leave
@@ -167,7 +170,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Errorf("nothing was set aside: %s", out)
 	}
 	d = openDrill(t, server.URL(), archiveURL)
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "audit", "--deep")
@@ -318,7 +321,7 @@ func TestLedgerTailFollows(t *testing.T) {
 	follows := make(chan struct{})
 	out := &stopAfter{text: `"id":24,`, stop: stop, wrote: sync.OnceFunc(func() { close(follows) })}
 	ended := make(chan error)
-	go func() { ended <- followLedger(ctx, d.wallets, drillGame, 3, out) }()
+	go func() { ended <- followLedger(ctx, d.books, drillGame, 3, out) }()
 	<-follows // it has printed the newest three
 	d.play(t, 8, t.Context())
 	if err := <-ended; err != nil {

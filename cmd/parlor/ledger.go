@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/schollz/progressbar/v3"
@@ -24,29 +25,26 @@ func ledgerCommand() *cobra.Command {
 	return c
 }
 
-// withWallets opens the store and the archive of the settings and runs a command on them.
-func withWallets(c *cobra.Command, run func(ctx context.Context, wallets *wallet.Service) error) error {
+// withBooks opens the store and the archive of the settings and runs a command on them.
+func withBooks(c *cobra.Command, run func(ctx context.Context, b books) error) error {
 	s, err := loadSettings(c, config.ModeTool, "redis-url")
 	if err != nil {
 		return err
 	}
-	wallets, closeStore, err := openWallets(c.Context(), s)
+	b, closeStore, err := openBooks(c.Context(), s)
 	if err != nil {
 		return err
 	}
 	defer closeStore()
-	return run(c.Context(), wallets)
+	return run(c.Context(), b)
 }
 
 // pickGames returns the game, or all games when it is 0.
-func pickGames(ctx context.Context, wallets *wallet.Service, game int64) ([]int64, error) {
+func pickGames(ctx context.Context, ledgers *ledgerstore.Store, game int64) ([]int64, error) {
 	if game < 0 {
 		return nil, errors.New("--game must be the id of a game, or 0 for all")
 	}
-	if game > 0 {
-		return []int64{game}, nil
-	}
-	return wallets.Games(ctx)
+	return ledgers.Games(ctx, game)
 }
 
 // newProgress returns a function that shows how much of a total is done: as a bar where stderr is a
@@ -89,8 +87,8 @@ func ledgerExportCommand() *cobra.Command {
 			if game < 1 || from < 1 || to < 0 {
 				return errors.New("export needs --game, and numbers of entries from 1")
 			}
-			return withWallets(c, func(ctx context.Context, wallets *wallet.Service) error {
-				last, err := wallets.LastEntry(ctx, game)
+			return withBooks(c, func(ctx context.Context, b books) error {
+				last, err := b.ledgers.LastEntry(ctx, game)
 				if err != nil {
 					return err
 				}
@@ -100,7 +98,7 @@ func ledgerExportCommand() *cobra.Command {
 				out := bufio.NewWriter(c.OutOrStdout())
 				write := newEntryWriter(out, asCSV)
 				show, end := newProgress(c.ErrOrStderr(), to-from+1, "entries")
-				err = wallets.EachEntry(ctx, game, from, to, func(e wallet.Entry) error {
+				err = b.wallets.EachEntry(ctx, game, from, to, func(e wallet.Entry) error {
 					show(e.ID - from + 1)
 					return write(exportedEntry{game, e})
 				})
@@ -154,19 +152,19 @@ func ledgerVerifyCommand() *cobra.Command {
 			"Nodes may go on serving. It prints one JSON object for each game.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			game, _ := c.Flags().GetInt64("game")
-			return withWallets(c, func(ctx context.Context, wallets *wallet.Service) error {
-				games, err := pickGames(ctx, wallets, game)
+			return withBooks(c, func(ctx context.Context, b books) error {
+				games, err := pickGames(ctx, b.ledgers, game)
 				if err != nil {
 					return err
 				}
 				isWhole := true
 				for _, id := range games {
-					last, err := wallets.LastEntry(ctx, id)
+					last, err := b.ledgers.LastEntry(ctx, id)
 					if err != nil {
 						return err
 					}
 					show, end := newProgress(c.ErrOrStderr(), last, fmt.Sprintf("game %d", id))
-					report, err := wallets.VerifyLedger(ctx, id, show)
+					report, err := b.audit.VerifyLedger(ctx, id, show)
 					end()
 					if err == nil {
 						err = printJSON(c.OutOrStdout(), report)
@@ -200,8 +198,8 @@ func ledgerTailCommand() *cobra.Command {
 			if game < 1 || lines < 0 {
 				return errors.New("tail needs --game, and a number of lines from 0")
 			}
-			return withWallets(c, func(ctx context.Context, wallets *wallet.Service) error {
-				err := followLedger(ctx, wallets, game, lines, c.OutOrStdout())
+			return withBooks(c, func(ctx context.Context, b books) error {
+				err := followLedger(ctx, b, game, lines, c.OutOrStdout())
 				if ctx.Err() != nil {
 					return nil // stopped
 				}
@@ -215,11 +213,11 @@ func ledgerTailCommand() *cobra.Command {
 }
 
 // followLedger prints the newest entries, and then each new one, until ctx ends.
-func followLedger(ctx context.Context, wallets *wallet.Service, game, lines int64, out io.Writer) error {
+func followLedger(ctx context.Context, b books, game, lines int64, out io.Writer) error {
 	tick := time.NewTicker(tailPollInterval)
 	defer tick.Stop()
 	for next := int64(-1); ; {
-		last, err := wallets.LastEntry(ctx, game)
+		last, err := b.ledgers.LastEntry(ctx, game)
 		if err != nil {
 			return err
 		}
@@ -229,7 +227,7 @@ func followLedger(ctx context.Context, wallets *wallet.Service, game, lines int6
 		if last < next-1 {
 			return fmt.Errorf("the ledger ends with entry %d and had %d: the store has lost its newest history", last, next-1)
 		}
-		err = wallets.EachEntry(ctx, game, next, last, func(e wallet.Entry) error {
+		err = b.wallets.EachEntry(ctx, game, next, last, func(e wallet.Entry) error {
 			next = e.ID + 1
 			return printJSON(out, exportedEntry{game, e})
 		})

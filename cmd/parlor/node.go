@@ -15,7 +15,11 @@ import (
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/logs"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -42,19 +46,21 @@ import (
 
 // domains are all domains on one store.
 type domains struct {
-	db     *redisdb.DB
-	users  *users.Service
-	games  *games.Service
-	wallet *wallet.Service
-	assets *assets.Service
-	auth   *auth.Service // nil in a tool without signing keys
-	rooms  *rooms.Service
-	boards *leaderboards.Service
-	prizes *prizes.Service
-	tours  *tournaments.Service
-	stops  *stops.Service
-	memory *redisdb.Watermark // how full the store is; the monitor keeps it
-	usage  *usage.Service     // decides whether a game gets anything new
+	db      *redisdb.DB
+	users   *users.Service
+	games   *games.Service
+	ledgers *ledgerstore.Store
+	alarm   *audit.Alarm
+	wallet  *wallet.Service
+	assets  *assets.Service
+	auth    *auth.Service // nil in a tool without signing keys
+	rooms   *rooms.Service
+	boards  *leaderboards.Service
+	prizes  *prizes.Service
+	tours   *tournaments.Service
+	stops   *stops.Service
+	memory  *redisdb.Watermark // how full the store is; the monitor keeps it
+	usage   *usage.Service     // decides whether a game gets anything new
 }
 
 // openArchive returns the archive of the ledger, nil for none.
@@ -72,7 +78,11 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	d := domains{
 		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
 	}
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Stops: d.stops})
+	d.ledgers = ledgerstore.New(db, old)
+	d.alarm = audit.NewAlarm(db, d.ledgers, d.stops)
+	d.wallet = wallet.New(db, d.users, wallet.Options{
+		ReceiptTTL: s.IdempotencyTTL, Ledgers: d.ledgers, Stops: d.stops, AfterFold: d.alarm.AuditGames,
+	})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -174,6 +184,7 @@ type node struct {
 	presence  *presence.Service
 	monitor   *readiness.Monitor
 	history   *history.Service
+	archiver  *archiver.Service // nil when nothing leaves the store
 }
 
 // newNode returns a node on a store. gameServer is that of the demo, or nil.
@@ -199,6 +210,8 @@ func newNode(
 		Help: "Ended rooms that this node parked: a leaderboard or a tournament does not take them.",
 	}, func() float64 { return float64(n.rooms.ParkedCount()) }))
 	if old != nil {
+		lostIn := func() map[int64]int64 { return n.history.LostIn() } // the history reports to the monitor after it
+		n.archiver = archiver.New(db, n.ledgers, archiver.Options{LostIn: lostIn})
 		n.reportArchive(metrics)
 	}
 	n.limiter = ratelimit.New(db, requestLimits(s))
@@ -211,7 +224,6 @@ func newNode(
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)
-	n.wallet.CompareArchiveAfter(n.history.LostIn)
 	db.GateMoney(n.allowMoney)
 	metrics.MustRegister(&historyCollector{n.history, db}, &clockCollector{db.Clock})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{
@@ -224,6 +236,7 @@ func newNode(
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Alarm: n.alarm, Audit: audit.New(db, n.ledgers, n.wallet), Limits: limits.New(db, n.wallet, n.users),
 		Boards:      n.boards,
 		Tournaments: n.tours,
 		Limiter:     n.limiter,
@@ -255,26 +268,25 @@ const confirmingReplicas = 1
 // reportArchive adds the archive to the metrics and to the checks of the node.
 func (n *node) reportArchive(metrics *prometheus.Registry) {
 	n.monitor.AddChecks(func() []readiness.Check {
-		status, _ := n.wallet.ArchiveStatus()
+		status := n.archiver.Status()
 		return []readiness.Check{{Name: "archive", OK: status.OK, Detail: status.Detail}}
 	})
 	for _, gauge := range []struct {
 		name, help string
-		read       func(wallet.ArchiveStatus) float64
+		read       func(archiver.Status) float64
 	}{
 		{
 			"parlor_archive_lag_entries", "Ledger entries of all games that should have left the store for the archive.",
-			func(s wallet.ArchiveStatus) float64 { return float64(s.LagEntries) },
+			func(s archiver.Status) float64 { return float64(s.LagEntries) },
 		},
 		{
 			"parlor_archive_lag_seconds", "For how long the oldest of them has been due.",
-			func(s wallet.ArchiveStatus) float64 { return s.Lag.Seconds() },
+			func(s archiver.Status) float64 { return s.Lag.Seconds() },
 		},
 	} {
 		metrics.MustRegister(prometheus.NewGaugeFunc(
 			prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help}, func() float64 {
-				status, _ := n.wallet.ArchiveStatus()
-				return gauge.read(status)
+				return gauge.read(n.archiver.Status())
 			}))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -21,7 +22,7 @@ func (n *node) newNodes() *nodes.Service {
 
 // read measures the node.
 func (n *node) read() nodes.Reading {
-	sockets, moved := n.hub.Stats(), n.wallet.Moved()
+	sockets, moved := n.hub.Stats(), n.ledgers.Moved()
 	r := nodes.Reading{
 		Sockets: sockets.Clients, Topics: sockets.Topics, Players: n.presence.Connected(), Lag: sockets.PubSubLag,
 		Goroutines: runtime.NumGoroutine(), Memory: memoryOfProcess(), Draining: n.apiServer.IsDraining(),
@@ -30,9 +31,7 @@ func (n *node) read() nodes.Reading {
 		Moved: make(map[string]int64, len(moved.Units)),
 	}
 	r.Requests, r.Failures = n.apiServer.RequestCounts()
-	for code, units := range moved.Units {
-		r.Moved[code] = int64(units)
-	}
+	maps.Copy(r.Moved, moved.Units)
 	return r
 }
 

@@ -131,10 +131,14 @@ func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
 	}
 	n.nodes.Advertise(n.ownAddress(ctx, listen))
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{
+	work := []func(context.Context) error{
 		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
 		n.presence.Run, n.usage.Run, n.boards.Run, n.tours.Run, n.apiServer.Run, n.trail.Run,
-	} {
+	}
+	if n.archiver != nil {
+		work = append(work, n.archiver.Run)
+	}
+	for _, run := range work {
 		group.Go(func() error { return ignoreStop(run(ctx)) })
 	}
 	return group.Wait()

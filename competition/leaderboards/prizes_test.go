@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -116,7 +117,7 @@ func (f *prizeFixture) wantWon(want string) {
 	if text := strings.Join(got, " "); text != want {
 		f.t.Fatalf("players have %q; want %q", text, want)
 	}
-	d, err := f.wallets.AuditDeep(f.t.Context(), f.gameID)
+	d, err := moneytest.NewAudit(f.db, f.wallets).AuditDeep(f.t.Context(), f.gameID)
 	if err != nil || !d.Balanced || !d.HeldCounted {
 		f.t.Fatalf("%+v, %v", d, err)
 	}
@@ -125,7 +126,7 @@ func (f *prizeFixture) wantWon(want string) {
 // promised returns what lies in the accounts of prizes.
 func (f *prizeFixture) promised() wallet.Units {
 	f.t.Helper()
-	r, err := f.wallets.Audit(f.t.Context(), f.gameID)
+	r, err := moneytest.NewAudit(f.db, f.wallets).Audit(f.t.Context(), f.gameID)
 	if err != nil || !r.Balanced {
 		f.t.Fatalf("%+v, %v", r, err)
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/limits"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
@@ -84,6 +87,7 @@ type fixture struct {
 	gameID int64
 	db     *redisdb.DB
 	wallet *wallet.Service
+	limits *limits.Service
 	rooms  *rooms.Service
 	boards *leaderboards.Service
 	token  wallet.Token
@@ -98,6 +102,7 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
 	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
+	f.limits = limits.New(db, f.wallet, p)
 	f.rooms = newRooms(db, f.wallet, p)
 	prizeService := prizes.New(db, f.wallet)
 	f.boards = leaderboards.New(db, p, p, leaderboards.Options{})
@@ -209,7 +214,7 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 // check requires that money is conserved and that what players hold is the escrow.
 func (f *fixture) check() {
 	f.t.Helper()
-	r, err := f.wallet.AuditDeep(f.t.Context(), f.gameID)
+	r, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), f.gameID)
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
@@ -236,20 +241,20 @@ func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
 }
 
 // house returns what the house has.
-func (f *fixture) total(name func(wallet.TokenTotal) wallet.Units) wallet.Units {
+func (f *fixture) total(name func(audit.TokenTotal) wallet.Units) wallet.Units {
 	f.t.Helper()
-	r, err := f.wallet.Audit(f.t.Context(), f.gameID)
+	r, err := moneytest.NewAudit(f.db, f.wallet).Audit(f.t.Context(), f.gameID)
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
-	i := slices.IndexFunc(r.Tokens, func(total wallet.TokenTotal) bool { return total.TokenCode == f.token.Code })
+	i := slices.IndexFunc(r.Tokens, func(total audit.TokenTotal) bool { return total.TokenCode == f.token.Code })
 	if i < 0 {
 		return 0
 	}
 	return name(r.Tokens[i])
 }
 
-func house(t wallet.TokenTotal) wallet.Units { return t.HouseUnits }
+func house(t audit.TokenTotal) wallet.Units { return t.HouseUnits }
 
 // currentMatches returns the matches of the round.
 func (f *fixture) currentMatches(id int64) []Match {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -89,7 +91,7 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 			f.wantBalance(id, 1000, 0)
 		}
 		f.check()
-		if left := f.total(func(t wallet.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
+		if left := f.total(func(t audit.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}
 		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
@@ -176,7 +178,7 @@ func TestAPlayersOwnLimitsHoldForFees(t *testing.T) {
 		id, other := f.create(f.swiss(nil)), f.create(f.swiss(nil))
 		f.give(1000, 1)
 		one := int64(1)
-		_, err := f.wallet.SetLimits(t.Context(), f.player(1), wallet.LimitsInput{
+		_, err := f.limits.Set(t.Context(), f.player(1), limits.Input{
 			UserID: 1, TokenCode: f.token.Code, MaxOpenRooms: new(&one),
 		})
 		if err != nil {
@@ -198,11 +200,11 @@ func TestAFeeCountsAsAStakeOfAPlayerWhoSetsLimitsLater(t *testing.T) {
 		id, other := f.create(f.swiss(nil)), f.create(f.swiss(nil))
 		f.enter(id, 1)
 		one := int64(1)
-		limits, err := f.wallet.SetLimits(t.Context(), f.player(1), wallet.LimitsInput{
+		set, err := f.limits.Set(t.Context(), f.player(1), limits.Input{
 			UserID: 1, TokenCode: f.token.Code, MaxOpenRooms: new(&one),
 		})
-		if err != nil || *limits.OpenRooms != 1 || *limits.LostUnits != "250" {
-			t.Fatalf("%+v, %v", limits, err)
+		if err != nil || *set.OpenRooms != 1 || *set.LostUnits != "250" {
+			t.Fatalf("%+v, %v", set, err)
 		}
 		_, err = f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
 		wantCode(t, err, apierror.OpenRoomsLimit)
@@ -216,13 +218,13 @@ func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
 		setLimits := func(userID int64) string {
 			t.Helper()
 			loss := wallet.AmountInput("3")
-			limits, err := f.wallet.SetLimits(t.Context(), f.player(userID), wallet.LimitsInput{
+			set, err := f.limits.Set(t.Context(), f.player(userID), limits.Input{
 				UserID: userID, TokenCode: f.token.Code, MaxLoss: new(&loss),
 			})
-			if err != nil || *limits.OpenRooms != 0 {
-				t.Fatalf("%+v, %v", limits, err)
+			if err != nil || *set.OpenRooms != 0 {
+				t.Fatalf("%+v, %v", set, err)
 			}
-			return *limits.LostUnits
+			return *set.LostUnits
 		}
 		f.give(1000, 1)
 		setLimits(1)
@@ -231,7 +233,7 @@ func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
 			f.win(f.match(id, 1), 1)
 			f.leadUntil(t, id, Finished)
 		}
-		list, err := f.wallet.ReadLimits(t.Context(), f.gameID, 1, f.token.Code)
+		list, err := f.limits.Read(t.Context(), f.gameID, 1, f.token.Code)
 		if err != nil || *list.Items[0].LostUnits != "24" { // the first gets 238 of 475
 			t.Errorf("%s, %v; want 24, half of what the house took of two pots", *list.Items[0].LostUnits, err)
 		}

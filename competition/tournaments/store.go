@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -198,7 +199,7 @@ func errorOf(script *scripts.Script, reply redisdb.Reply) error {
 		}
 		return wallet.InsufficientFunds(tokenID, decimals, available, required)
 	case apierror.StakeLimit.Code, apierror.OpenRoomsLimit.Code, apierror.LossLimit.Code, apierror.SelfExcluded.Code:
-		detailed := wallet.LimitError(reply.Status, values)
+		detailed := limits.Error(reply.Status, values)
 		if values.Err() != nil {
 			return values.Err()
 		}

@@ -31,21 +31,21 @@ var timeCompared = regexp.MustCompile(
 // readsClock lists the files that read the store's clock to say when something is, not that it is
 // over.
 var readsClock = map[string]string{
-	"internal/players/games/store.go":       "the day whose new players are counted",
-	"competition/leaderboards/store.go":     "calls of players and staff; nowToEnd is for the leader",
-	"internal/money/stops/store.go":         "when a stop began",
-	"competition/tournaments/score.go":      "when an attempt began, for the player",
-	"competition/tournaments/service.go":    "dates of a new tournament must be to come",
-	"internal/money/wallet/limits.go":       "from when on a limit counts",
-	"internal/money/wallet/store_limits.go": "which limits count, for the player who asks",
-	"internal/store/redisdb/clock.go":       "ReadClockToEnd compares it",
+	"internal/players/games/store.go":    "the day whose new players are counted",
+	"competition/leaderboards/store.go":  "calls of players and staff; nowToEnd is for the leader",
+	"internal/money/stops/store.go":      "when a stop began",
+	"competition/tournaments/score.go":   "when an attempt began, for the player",
+	"competition/tournaments/service.go": "dates of a new tournament must be to come",
+	"internal/money/limits/limits.go":    "from when on a limit counts",
+	"internal/money/limits/store.go":     "which limits count, for the player who asks",
+	"internal/store/redisdb/clock.go":    "ReadClockToEnd compares it",
 }
 
 // endsNothing lists the work of leaders that goes on while the clocks differ.
 var endsNothing = map[string]string{
-	"rooms/store.go:outboxWork":                    "brings results of rooms to their consumers, whatever the time is",
-	"internal/money/wallet/service.go:\"totals\"":  "adds up entries by their numbers",
-	"internal/money/wallet/service.go:\"archive\"": "moves entries by their numbers; which stay is a count",
+	"rooms/store.go:outboxWork":                       "brings results of rooms to their consumers, whatever the time is",
+	"internal/money/wallet/service.go:\"totals\"":     "adds up entries by their numbers",
+	"internal/money/archiver/archiver.go:\"archive\"": "moves entries by their numbers; which stay is a count",
 }
 
 // backgroundWork lists what each node runs beside its requests: whether it ends something for
@@ -55,7 +55,8 @@ var backgroundWork = map[string]string{
 	"monitor":   "looks at the store and at the clocks",
 	"history":   "compares ledgers by their numbers",
 	"rooms":     "ends rooms and turns: leader.EndsByTime, and the scripts compare",
-	"wallet":    "totals and archive: leader.EndsNothing",
+	"wallet":    "totals: leader.EndsNothing",
+	"archiver":  "archive: leader.EndsNothing",
 	"stops":     "reads which games are stopped; a person lifts a stop",
 	"limiter":   "gives back permits of requests, by the monotonic clock of the node",
 	"auth":      "reads which sessions have ended; a token ends by itself, which is a bound of security",

@@ -52,6 +52,11 @@ func commentLines(p *project, s source) map[int]bool {
 	return lines
 }
 
+// moneyPackages count in minor units.
+var moneyPackages = []string{
+	"archiver", "assets", "audit", "ledger", "ledgerstore", "limits", "prizes", "rooms", "wallet",
+}
+
 // pollingHelper matches the names of helpers that may use a timer in tests.
 var pollingHelper = regexp.MustCompile(`^(wait|poll|retry|Wait|Poll|Retry)`)
 
@@ -165,7 +170,7 @@ var codeRules = []rule{
 		check: func(p *project) (violations []string) {
 			floats := []string{"float64", "float32", "ParseFloat", "FormatFloat"}
 			for _, s := range p.code {
-				if s.isTest() || !slices.Contains([]string{"wallet", "rooms", "assets"}, s.top()) {
+				if s.isTest() || !slices.Contains(moneyPackages, s.top()) {
 					continue
 				}
 				ast.Inspect(s.file, func(n ast.Node) bool {

@@ -183,7 +183,7 @@ func (m *caller) make(kind string, b books.Books) *call {
 	case "archive":
 		c.key = ""
 		c.do = func(ctx context.Context, n *node, _ idempotency.Receipt) (string, error) {
-			return "", n.wallets.Archive(ctx, m.economy.game)
+			return "", n.archiver.Archive(ctx, m.economy.game)
 		}
 	case "purchase":
 		asset := m.economy.assets[m.rng.IntN(len(m.economy.assets))]

@@ -279,7 +279,7 @@ func TestARequestThatDiesAtAnyStepHasItsEffectOnceWhenItIsRepeated(t *testing.T)
 			}
 			after = signature(wantBooks(t, other.db))
 		}
-		if d, err := other.wallets.AuditDeep(t.Context(), gameID); err != nil || !d.Balanced || len(d.Differences) > 0 {
+		if d, err := other.audit.AuditDeep(t.Context(), gameID); err != nil || !d.Balanced || len(d.Differences) > 0 {
 			t.Fatalf("%s died at step %d of %v; the deep audit returns %+v, %v", p.name, at, a.names, d, err)
 		}
 		if after == before && p.name != "fold" {

@@ -141,7 +141,7 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 		in.nodes[i].Kill()
 	}
 	b := wantLargeBooks(t, observer.db)
-	deep, err := observer.wallets.AuditDeep(t.Context(), gameID)
+	deep, err := observer.audit.AuditDeep(t.Context(), gameID)
 	if err != nil || !deep.Balanced || !deep.HeldCounted || len(deep.Differences) > 0 {
 		t.Fatalf("the deep audit returns %+v, %v", deep, err)
 	}

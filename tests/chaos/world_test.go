@@ -9,7 +9,10 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -26,12 +29,15 @@ var operator = principal.Caller{Role: principal.Operator}
 
 // node is what one node has of the domains of money: its own connection, caches and services.
 type node struct {
-	db      *redisdb.DB
-	rooms   *rooms.Service
-	wallets *wallet.Service
-	assets  *assets.Service
-	gate    *gate            // nil when nobody schedules the node
-	archive *archive.Archive // nil when nothing leaves the store
+	db       *redisdb.DB
+	rooms    *rooms.Service
+	ledgers  *ledgerstore.Store
+	wallets  *wallet.Service
+	audit    *audit.Service
+	assets   *assets.Service
+	gate     *gate             // nil when nobody schedules the node
+	archive  *archive.Archive  // nil when nothing leaves the store
+	archiver *archiver.Service // as archive
 }
 
 // openNode opens a node on a store. It has the code of a real node without HTTP.
@@ -52,7 +58,12 @@ func openNode(t testing.TB, url string, g *gate) *node {
 
 // forgetCaches gives the node new services, as after a restart.
 func (n *node) forgetCaches() {
-	n.wallets = wallet.New(n.db, others{}, wallet.Options{Archive: n.archive, Keep: smallKeep})
+	n.ledgers = ledgerstore.New(n.db, n.archive)
+	n.wallets = wallet.New(n.db, others{}, wallet.Options{Ledgers: n.ledgers})
+	n.audit = audit.New(n.db, n.ledgers, n.wallets)
+	if n.archive != nil {
+		n.archiver = archiver.New(n.db, n.ledgers, archiver.Options{Keep: smallKeep})
+	}
 	n.assets = assets.New(n.db, n.wallets, assets.Options{})
 	n.rooms = rooms.New(n.db, n.wallets, others{}, others{}, rooms.Options{Shards: 1})
 }
@@ -76,7 +87,7 @@ func userOf(game, n int64) int64 { return (game-gameID)*usersPerGame + n }
 // Small objects, so that a short history fills some.
 var (
 	smallSizes = archive.Sizes{Entries: 4, Lines: 2, Checkpoint: 8}
-	smallKeep  = wallet.Retention{Entries: 2, Lines: 2}
+	smallKeep  = archiver.Retention{Entries: 2, Lines: 2}
 )
 
 // shortTimes makes the rooms that are made from now on overdue at once, so that the sweep may
@@ -239,7 +250,7 @@ func wantEndedIn(t testing.TB, n *node, game int64) books.Books {
 		return len(b.LiveRooms()) == 0
 	})
 	// A failover may have lost calls, and then the report is not balanced: the tests count them.
-	report, err := n.wallets.AuditDeep(t.Context(), game)
+	report, err := n.audit.AuditDeep(t.Context(), game)
 	if err != nil || !report.SumsAgree || !report.HeldCounted || len(report.Differences) > 0 {
 		t.Fatalf("the deep audit returns %+v, %v", report, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/secret"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -238,7 +240,7 @@ func (f *fixture) buy(ctx context.Context, p principal.Caller, rc idempotency.Re
 
 // checkBalanced returns an error when the calls made or lost money.
 func (f *fixture) checkBalanced(ctx context.Context) error {
-	report, err := f.wallet.AuditDeep(ctx, f.gameID)
+	report, err := audit.New(f.db, ledgerstore.New(f.db, nil), f.wallet).AuditDeep(ctx, f.gameID)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@ package main
 
 // The tests that must notice a mutant of Go code. Each is one of the cheap ones of its package.
 var (
-	alarms     = killer{"./internal/money/wallet", "TestTheAlarm|TestAWalletDiffers"}
-	losses     = killer{"./internal/money/wallet", "TestStakesOfTwoDays|TestLossesAreShown"}
+	alarms     = killer{"./internal/money/audit", "TestTheAlarm|TestAWalletDiffers"}
+	losses     = killer{"./internal/money/limits", "TestStakesOfTwoDays|TestLossesAreShown"}
 	lastWeek   = killer{"./internal/store/history", "TestAStoreOfLastWeek|TestAnEpochThatGoesBack"}
 	bounds     = killer{"./competition/leaderboards", "TestTheBoundsOf|TestPlayersDoNotChoose|TestSoManyRise"}
 	deleted    = killer{"./competition/leaderboards", "TestADeletedBoardPays"}
@@ -24,73 +24,73 @@ var (
 var goMutants = []mutant{
 	// The alarm of the books.
 	{
-		"units that somebody made stop no money", "internal/money/wallet/alarm.go",
+		"units that somebody made stop no money", "internal/money/audit/alarm.go",
 		"delta := deltaOf(of); delta != 0", "delta := deltaOf(of); delta > 0", alarms,
 	},
 	{
-		"units that are gone stop no money", "internal/money/wallet/alarm.go",
+		"units that are gone stop no money", "internal/money/audit/alarm.go",
 		"delta := deltaOf(of); delta != 0", "delta := deltaOf(of); delta < 0", alarms,
 	},
 	{
-		"a wallet with too much is right", "internal/money/wallet/alarm.go",
+		"a wallet with too much is right", "internal/money/audit/alarm.go",
 		"units != 0 && (ok || all)", "units > 0 && (ok || all)", alarms,
 	},
 	{
-		"a wallet with too little is right", "internal/money/wallet/alarm.go",
+		"a wallet with too little is right", "internal/money/audit/alarm.go",
 		"units != 0 && (ok || all)", "units < 0 && (ok || all)", alarms,
 	},
 	{
-		"a token without a line among the newest is wrong", "internal/money/wallet/alarm.go",
+		"a token without a line among the newest is wrong", "internal/money/audit/alarm.go",
 		"units != 0 && (ok || all)", "units != 0 && (ok || all || true)", alarms,
 	},
 	{
-		"a token whose lines left the store is wrong", "internal/money/wallet/alarm.go",
+		"a token whose lines left the store is wrong", "internal/money/audit/alarm.go",
 		"== w.lineCount && w.base == 0", "== w.lineCount", alarms,
 	},
 	{
-		"what is held is not compared", "internal/money/wallet/alarm.go",
-		"line.free + line.held - b.free - b.held;", "line.free - b.free;", alarms,
+		"what is held is not compared", "internal/money/audit/alarm.go",
+		"line.Free + line.Held - b.Free - b.Held;", "line.Free - b.Free;", alarms,
 	},
 	{
-		"a token that is gone is right", "internal/money/wallet/alarm.go",
-		"if _, ok := w.balances[code]; !ok && line.free+line.held != 0 {", "if false {", alarms,
+		"a token that is gone is right", "internal/money/audit/alarm.go",
+		"if _, ok := w.balances[code]; !ok && line.Free+line.Held != 0 {", "if false {", alarms,
 	},
 	{
-		"the walk over wallets does not begin anew", "internal/money/wallet/alarm.go",
+		"the walk over wallets does not begin anew", "internal/money/audit/alarm.go",
 		"\tif after >= last {\n\t\tafter = 0\n\t}\n", "", alarms,
 	},
 	{
-		"the walk over wallets looks at the first ones alone", "internal/money/wallet/alarm.go",
-		"s.alarm.next[gameID] = upTo", "", alarms,
+		"the walk over wallets looks at the first ones alone", "internal/money/audit/alarm.go",
+		"a.next[gameID] = upTo", "", alarms,
 	},
 	{
-		"the walk over wallets leaves out the last one of a look", "internal/money/wallet/alarm.go",
+		"the walk over wallets leaves out the last one of a look", "internal/money/audit/alarm.go",
 		"id := after + 1; id <= upTo", "id := after + 1; id < upTo", alarms,
 	},
 	{
-		"the walk over wallets leaves out the first one of a look", "internal/money/wallet/alarm.go",
+		"the walk over wallets leaves out the first one of a look", "internal/money/audit/alarm.go",
 		"id := after + 1; id <= upTo", "id := after + 2; id <= upTo", alarms,
 	},
 	{
-		"a wallet that differed is not looked at again", "internal/money/wallet/alarm.go",
-		"\ts.alarm.broken[gameID] = broken\n", "\t_ = broken\n", alarms,
+		"a wallet that differed is not looked at again", "internal/money/audit/alarm.go",
+		"\ta.broken[gameID] = broken\n", "\t_ = broken\n", alarms,
 	},
 
 	// A player's own limits.
 	{
-		"losses of two days ago are shown", "internal/money/wallet/store_limits.go",
+		"losses of two days ago are shown", "internal/money/limits/store.go",
 		"const lossHours = 24", "const lossHours = 48", losses,
 	},
 	{
-		"losses of every hour are shown", "internal/money/wallet/store_limits.go",
+		"losses of every hour are shown", "internal/money/limits/store.go",
 		"unitsErr == nil && hour >= oldest", "unitsErr == nil && (hour >= oldest || true)", losses,
 	},
 	{
-		"a stake of two days ago is no open room", "internal/money/wallet/store_limits.go",
-		"!recent && held >= wallet.held", "!recent", losses,
+		"a stake of two days ago is no open room", "internal/money/limits/store.go",
+		"!recent && held >= at.held", "!recent", losses,
 	},
 	{
-		"a stake that came back is an open room", "internal/money/wallet/store_limits.go",
+		"a stake that came back is an open room", "internal/money/limits/store.go",
 		"line.Reason == entryReason && !closed[line.Ref]", "line.Reason == entryReason", losses,
 	},
 

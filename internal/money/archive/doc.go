@@ -15,5 +15,5 @@
 // that segments are a chain, and the totals after its last entry. A checkpoint has the sum of the
 // segment that it ends with. It is made from the checkpoint before it and the segments in between.
 //
-// This package knows files and S3, and nothing of Redis: package wallet decides what is archived.
+// This package knows files and S3, and nothing of Redis: package archiver decides what is archived.
 package archive

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -116,7 +117,7 @@ func (f fixture) wantGold(userID int64, want wallet.Units) {
 
 func (f fixture) wantBalanced() {
 	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context(), game)
+	d, err := moneytest.NewAudit(f.db, f.wallets).AuditDeep(f.t.Context(), game)
 	if err != nil || !d.Balanced || !d.HeldCounted {
 		f.t.Fatalf("the audit returned %+v, %v", d, err)
 	}
@@ -484,7 +485,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 		}
 		var minted, house wallet.Units
 		for gameID := int64(1); gameID <= games; gameID++ {
-			r, err := f.wallets.Audit(t.Context(), gameID)
+			r, err := moneytest.NewAudit(f.db, f.wallets).Audit(t.Context(), gameID)
 			if err != nil || !r.Balanced || r.Tokens[0].MintedUnits != 200*buyers || r.Tokens[0].HouseUnits != 50*buyers {
 				t.Fatalf("game %d: %+v, %v", gameID, r, err)
 			}
@@ -499,7 +500,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 				}
 			}
 		}
-		d, err := f.wallets.AuditDeep(t.Context(), 0)
+		d, err := moneytest.NewAudit(f.db, f.wallets).AuditDeep(t.Context(), 0)
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 2*games*buyers || d.Wallets != games*buyers ||
 			d.Tokens[0].MintedUnits != minted || d.Tokens[0].HouseUnits != house {
 			t.Fatalf("all games: %+v, %v", d, err)

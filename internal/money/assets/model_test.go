@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -80,7 +81,7 @@ func playCases(t *testing.T, db *redisdb.DB, hundreds int) {
 		})
 	}
 	for _, gameID := range []int64{game, otherGame, 0} {
-		d, err := wallets.AuditDeep(t.Context(), gameID)
+		d, err := moneytest.NewAudit(db, wallets).AuditDeep(t.Context(), gameID)
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
 			t.Fatalf("after all cases the audit of game %d returned %+v, %v", gameID, d, err)
 		}

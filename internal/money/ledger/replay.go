@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -32,6 +34,59 @@ func (t Totals) Add(e Entry) {
 			units = -units
 		}
 		addTo(t, e.Code, cmp.Or(totalOf[p.Kind], p.Kind), units)
+	}
+}
+
+// AddFolded is Add without what was minted, which the scripts that mint keep, and without accounts
+// of an unknown kind.
+func (t Totals) AddFolded(e Entry) {
+	for _, p := range e.Postings {
+		if total, ok := totalOf[p.Kind]; ok && p.Kind != keys.AccountMint {
+			addTo(t, e.Code, total, p.Units)
+		}
+	}
+}
+
+// Difference is a total that is not the same in two Totals.
+type Difference struct {
+	Code, Total string // of the token; name of the total
+	Has, Wants  int64  // minor units
+}
+
+// Compare returns the totals that differ from those of want. One that is missing is 0.
+func (t Totals) Compare(want Totals) []Difference {
+	var differences []Difference
+	for _, code := range unionOfKeys(t, want) {
+		for _, total := range unionOfKeys(t[code], want[code]) {
+			if has, wants := t[code][total], want[code][total]; has != wants {
+				differences = append(differences, Difference{code, total, has, wants})
+			}
+		}
+	}
+	return differences
+}
+
+// unionOfKeys returns the keys that are in either map, sorted.
+func unionOfKeys[K cmp.Ordered, V any](a, b map[K]V) []K {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[K]V{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// AddBounded returns a + b, and the largest or smallest int64 where that is out of its range: sums
+// over many games may be.
+func AddBounded[N ~int64](a, b N) N {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	default:
+		return sum
 	}
 }
 

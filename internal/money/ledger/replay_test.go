@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +83,35 @@ func TestAnEntryIsDecoded(t *testing.T) {
 	}
 	if id, ok := e.Postings[0].UserID(); !ok || id != 12 || fmt.Sprint(e.Postings[1].Units) != "9007199254740991" {
 		t.Errorf("%+v", e.Postings)
+	}
+}
+
+func TestTotalsAreComparedInBothDirections(t *testing.T) {
+	has := ledger.Totals{"GOLD": {"wallets": 5, "house": 1, "escrow": 0}, "GEMS": {"house": 2}}
+	want := ledger.Totals{"GOLD": {"wallets": 4, "house": 1, "minted": 3}, "IRON": {"house": 0}}
+	got := has.Compare(want)
+	if diff := cmp.Diff([]ledger.Difference{
+		{Code: "GEMS", Total: "house", Has: 2},
+		{Code: "GOLD", Total: "minted", Wants: 3},
+		{Code: "GOLD", Total: "wallets", Has: 5, Wants: 4},
+	}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestASumOverGamesStopsAtTheLargestInteger(t *testing.T) {
+	for _, c := range []struct{ a, b, want int64 }{
+		{1, 2, 3},
+		{-1, 1, 0},
+		{math.MaxInt64, -1, math.MaxInt64 - 1},
+		{math.MaxInt64, 1, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{math.MinInt64, -1, math.MinInt64},
+		{math.MinInt64, math.MinInt64, math.MinInt64},
+		{math.MinInt64, math.MaxInt64, -1},
+	} {
+		if got := ledger.AddBounded(c.a, c.b); got != c.want {
+			t.Errorf("%d + %d is %d; want %d", c.a, c.b, got, c.want)
+		}
 	}
 }

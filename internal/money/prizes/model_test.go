@@ -264,7 +264,7 @@ func (m *model) finish() {
 		m.must(err)
 	}
 	m.check()
-	d, err := m.wallets.AuditDeep(ctx, m.gameID)
+	d, err := m.audits.AuditDeep(ctx, m.gameID)
 	if err != nil || !d.Balanced || !d.HeldCounted || d.Tokens[0].PrizesUnits != 0 {
 		m.t.Fatalf("%+v, %v", d, err)
 	}

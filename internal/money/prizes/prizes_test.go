@@ -13,7 +13,12 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/limits"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -45,6 +50,7 @@ func (p players) Game(context.Context, int64) (int64, error) { return p.gameID, 
 type fixture struct {
 	t tester
 	*Service
+	audits *audit.Service
 	db     *redisdb.DB
 	gameID int64
 	gold   wallet.Token
@@ -64,6 +70,7 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 		t.Fatalf("%v", err)
 	}
 	f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{}))
+	f.audits = moneytest.NewAudit(db, f.wallets)
 	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
 		Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
@@ -145,7 +152,7 @@ func (f *fixture) wantPrize(want Prize) {
 // escrow.
 func (f *fixture) wantBooks(minted, wallets, prizes, house wallet.Units) {
 	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context(), f.gameID)
+	d, err := f.audits.AuditDeep(f.t.Context(), f.gameID)
 	if err != nil || !d.Balanced || !d.HeldCounted || len(d.Tokens) != 1 {
 		f.t.Fatalf("%+v, %v", d, err)
 	}
@@ -339,7 +346,7 @@ func TestPrizesInAssetsAreAddedToWhatThePlayerOwns(t *testing.T) {
 		if err != nil || len(owned) != 1 || owned[0].Quantity != 3 || owned[0].Asset.Sold != 0 {
 			t.Errorf("%+v, %v", owned, err)
 		}
-		d, err := f.wallets.AuditDeep(t.Context(), f.gameID)
+		d, err := f.audits.AuditDeep(t.Context(), f.gameID)
 		if err != nil || !d.Balanced {
 			t.Errorf("%+v, %v", d, err)
 		}
@@ -369,12 +376,12 @@ func TestPrizesOfALeaderboardCountAsPayouts(t *testing.T) {
 		t.Helper()
 		loss := wallet.AmountInput("3")
 		caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: f.gameID}
-		limits, err := f.wallets.SetLimits(t.Context(), caller,
-			wallet.LimitsInput{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
+		set, err := limits.New(f.db, f.wallets, players{f.gameID}).Set(t.Context(), caller,
+			limits.Input{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return *limits.LostUnits
+		return *set.LostUnits
 	}
 	lost(7)
 	f.mustFund(500, Mint)
@@ -467,8 +474,9 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		old = old.WithSizes(archive.Sizes{Entries: 5, Lines: 2, Checkpoint: 10})
-		f.Service = New(db, wallet.New(db, players{f.gameID},
-			wallet.Options{Archive: old, Keep: wallet.Retention{Entries: 3, Lines: 2}}))
+		ledgers := ledgerstore.New(db, old)
+		f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{Ledgers: ledgers}))
+		f.audits = audit.New(db, ledgers, f.wallets)
 		var won wallet.Units
 		for i := range 8 {
 			source := fmt.Sprint("tour:", i+1)
@@ -492,17 +500,18 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			}
 			won += 60
 		}
-		if err := f.wallets.Archive(t.Context(), f.gameID); err != nil {
+		keep := archiver.Retention{Entries: 3, Lines: 2}
+		if err := archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), f.gameID); err != nil {
 			t.Fatal(err)
 		}
 		if base, err := db.Client.Get(t.Context(), keys.LedgerBase(f.gameID)).Int64(); err != nil || base < 5 {
 			t.Fatalf("%d entries are in the archive, %v", base, err)
 		}
 		f.wantBooks(won+200, won, 200, 0)
-		if full, err := f.wallets.AuditFull(t.Context(), f.gameID); err != nil || !full.Balanced {
+		if full, err := f.audits.AuditFull(t.Context(), f.gameID); err != nil || !full.Balanced {
 			t.Errorf("%+v, %v", full, err)
 		}
-		report, err := f.wallets.VerifyLedger(t.Context(), f.gameID, func(int64) {})
+		report, err := f.audits.VerifyLedger(t.Context(), f.gameID, func(int64) {})
 		if err != nil || len(report.Problems) > 0 || report.LineObjects == 0 {
 			t.Errorf("%+v, %v", report, err)
 		}

@@ -1,7 +1,6 @@
 package wallet
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
@@ -24,20 +23,6 @@ const MaxDecimals = 18
 
 // String returns the integer: "2500000".
 func (u Units) String() string { return strconv.FormatInt(int64(u), 10) }
-
-// addUnits returns a + b, and the largest or smallest int64 where that is out of its range: sums
-// over many games may be.
-func addUnits(a, b Units) Units {
-	sum := a + b
-	switch {
-	case a > 0 && b > 0 && sum < 0:
-		return math.MaxInt64
-	case a < 0 && b < 0 && sum >= 0:
-		return math.MinInt64
-	default:
-		return sum
-	}
-}
 
 // Decimal returns the exact amount as a JSON number without exponent or trailing zeros: "2.5".
 func (u Units) Decimal(decimals int) string { return string(u.AppendDecimal(nil, decimals)) }

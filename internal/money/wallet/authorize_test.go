@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -23,8 +24,8 @@ const (
 // Who may do what, without the checks of package handlers.
 func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	db := redistest.Single(t)
-	s := wallet.New(db, players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
-	createToken(t, s, "GOLD", 0)
+	s := wallet.New(db, moneytest.Players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
+	moneytest.CreateToken(t, s, "GOLD", 0)
 	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +34,8 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	credit(t, s, userID, "GOLD", "1000")
-	credit(t, s, strangerID, "GOLD", "1000")
+	moneytest.Credit(t, s, userID, "GOLD", "1000")
+	moneytest.Credit(t, s, strangerID, "GOLD", "1000")
 
 	creditOf := func(userID int64) func(principal.Caller) error {
 		return func(c principal.Caller) error {

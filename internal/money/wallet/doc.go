@@ -1,5 +1,5 @@
-// Package wallet keeps amounts, tokens, balances, held stakes and the ledger, and proves that no
-// unit of money is ever made or lost.
+// Package wallet keeps what each player has of each token, with an entry in the ledger for every
+// change.
 //
 // Every game is an economy of its own: a player's wallet, the ledger and the totals belong to one
 // game, and nothing moves between games. Only the definitions of tokens are the installation's. For
@@ -15,9 +15,8 @@
 //
 // Every change is one script that writes the wallet, the player's line and one ledger entry whose
 // postings sum to zero. minted is exact at every instant, since few scripts change it; the other
-// totals are folded from the ledger by one elected node, a second later (Run). Audit compares what
-// was minted with the folded totals and the entries behind them, all read at one instant. AuditDeep
-// also recounts every wallet, looks at the last lines and replays the ledger.
+// totals are folded from the ledger by one elected node, a second later (Run). Package audit proves
+// that they agree.
 //
 //	minted ──credit, grant──> wallet ──entry──────────> escrow
 //	minted <──debit────────── wallet <──payout, refund── escrow ──rake──> house

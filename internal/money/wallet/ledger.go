@@ -48,7 +48,7 @@ func (s *Service) GameLedger(
 	if caller.Role != principal.Operator {
 		return EntryPage{}, apierror.Forbidden
 	}
-	stored, base, err := s.store.readNewestEntries(ctx, gameID, q.Before, int64(q.Limit))
+	stored, next, err := s.store.ledgers.ReadNewest(ctx, gameID, q.Before, int64(q.Limit))
 	if err != nil {
 		return EntryPage{}, err
 	}
@@ -56,19 +56,13 @@ func (s *Service) GameLedger(
 	for i, e := range stored {
 		codes[i] = e.Code
 	}
-	tokens, err := s.findDefinitions(ctx, codes...)
+	tokens, err := s.FindDefinitions(ctx, codes...)
 	if err != nil {
 		return EntryPage{}, err
 	}
-	page := EntryPage{Entries: make([]Entry, len(stored))}
+	page := EntryPage{Entries: make([]Entry, len(stored)), NextBefore: next}
 	for i, e := range stored {
 		page.Entries[i] = viewOf(e, tokens[e.Code])
-	}
-	if s.store.archive != nil {
-		base = 0
-	}
-	if n := len(stored); n > 0 && stored[n-1].Number > base+1 {
-		page.NextBefore = stored[n-1].Number
 	}
 	return page, nil
 }
@@ -89,16 +83,24 @@ func viewOf(e ledger.Entry, t Token) Entry {
 	return view
 }
 
-// Moved is what the ledgers of all games have grown by, as far as this node has folded them. Each
-// entry is folded by one node, so the sum over the nodes is all money that moved since they
-// started.
-type Moved struct {
-	Entries int64            // ledger entries
-	Units   map[string]Units // minor units that came into an account, by code of the token; at most 2^63-1
+// EachEntry calls visit with the entries of a game, from one number to another, both included, in
+// their order. It reads the archive where they have left the store.
+func (s *Service) EachEntry(ctx context.Context, gameID, from, to int64, visit func(Entry) error) error {
+	tokens := map[string]Token{}
+	for e, err := range s.store.ledgers.Entries(ctx, gameID, from-1, to) {
+		if err != nil {
+			return err
+		}
+		if _, known := tokens[e.Code]; !known {
+			found, err := s.FindDefinitions(ctx, e.Code)
+			if err != nil {
+				return err
+			}
+			tokens[e.Code] = found[e.Code]
+		}
+		if err := visit(viewOf(e, tokens[e.Code])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
-
-// maxMovedTokens bounds Moved.Units; entries of further tokens are counted only.
-const maxMovedTokens = 64
-
-// Moved returns what this node has folded since it started.
-func (s *Service) Moved() Moved { return s.store.moved.snapshot() }

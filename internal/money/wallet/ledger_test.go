@@ -8,48 +8,34 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
-// readLedger returns the entries of all pages.
-func readLedger(t *testing.T, s *wallet.Service, limit int) (entries []wallet.Entry) {
-	t.Helper()
-	for q := (wallet.EntryQuery{Limit: limit}); ; {
-		page, err := s.GameLedger(t.Context(), operator, game, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, page.Entries...)
-		if q.Before = page.NextBefore; q.Before == 0 {
-			return entries
-		}
-	}
-}
-
 func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		if got := readLedger(t, s, 3); len(got) != 0 {
+		if got := moneytest.ReadLedger(t, s, 3); len(got) != 0 {
 			t.Errorf("a new game has %+v", got)
 		}
-		createToken(t, s, "GOLD", 2)
+		moneytest.CreateToken(t, s, "GOLD", 2)
 		for i := range 7 {
-			credit(t, s, 7, "GOLD", wallet.AmountInput(fmt.Sprintf("%d.5", i+1)))
+			moneytest.Credit(t, s, 7, "GOLD", wallet.AmountInput(fmt.Sprintf("%d.5", i+1)))
 		}
-		debit(t, s, 7, "GOLD", "0.25")
+		moneytest.Debit(t, s, 7, "GOLD", "0.25")
 		for _, limit := range []int{1, 3, 4, 8, 100} {
 			var ids []int64
-			for _, e := range readLedger(t, s, limit) {
+			for _, e := range moneytest.ReadLedger(t, s, limit) {
 				ids = append(ids, e.ID)
 			}
 			if !slices.Equal(ids, []int64{8, 7, 6, 5, 4, 3, 2, 1}) {
 				t.Errorf("%d a page: %v", limit, ids)
 			}
 		}
-		last := readLedger(t, s, 1)[0]
+		last := moneytest.ReadLedger(t, s, 1)[0]
 		if last.TokenCode != "GOLD" || last.Reason != "test" || last.Ref != "op" || last.At.IsZero() {
 			t.Errorf("%+v", last)
 		}
@@ -64,7 +50,7 @@ func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
 		db.Client.Set(ctx, keys.LedgerBase(game), 5, 0)
 		for _, limit := range []int{1, 2, 100} {
 			var ids []int64
-			for _, e := range readLedger(t, s, limit) {
+			for _, e := range moneytest.ReadLedger(t, s, limit) {
 				ids = append(ids, e.ID)
 			}
 			if !slices.Equal(ids, []int64{8, 7, 6}) {
@@ -79,29 +65,6 @@ func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
 			if _, err := s.GameLedger(ctx, caller, game, wallet.EntryQuery{Limit: 1}); !errors.Is(err, apierror.Forbidden) {
 				t.Errorf("%+v gets %v", caller, err)
 			}
-		}
-	})
-}
-
-// Whichever node folds an entry counts it, once.
-func TestWhatMovedIsCountedByOneNode(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		one, other := newService(db), newService(db)
-		createToken(t, one, "GOLD", 2)
-		credit(t, one, 7, "GOLD", "2.5")
-		credit(t, other, 7, "GOLD", wallet.AmountInput("1"))
-		if err := one.Fold(t.Context(), game); err != nil {
-			t.Fatal(err)
-		}
-		debit(t, one, 7, "GOLD", "0.5")
-		for _, s := range []*wallet.Service{other, one} {
-			if err := s.Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a, b := one.Moved(), other.Moved()
-		if a.Entries != 2 || a.Units["GOLD"] != 350 || b.Entries != 1 || b.Units["GOLD"] != 50 {
-			t.Errorf("%+v and %+v", a, b)
 		}
 	})
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/cache"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
-	"golang.org/x/sync/errgroup"
 )
 
 // Service has the methods of the wallet. It is safe for concurrent use.
@@ -26,10 +25,14 @@ type Service struct {
 	supplies  *recent[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
-	archiver  *archiver    // nil when nothing leaves the store
-	archiving *leader.Work // as archiver
-	stops     Stops        // nil: nothing is stopped
-	alarm     *alarm
+	afterFold func(ctx context.Context, gameIDs []int64) error // may be nil
+	stops     Stops                                            // nil: nothing is stopped
+}
+
+// Stops knows the games whose money is stopped. *stops.Service implements it.
+type Stops interface {
+	// Check returns store_unavailable when the money of a game is stopped.
+	Check(gameID int64) error
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -43,10 +46,11 @@ type Players interface {
 // Options are the settings of the wallet.
 type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
-	// Archive takes old entries of ledgers and old lines of players. Nil: nothing leaves the store.
-	Archive *archive.Archive
-	Keep    Retention // zero is DefaultRetention
-	Stops   Stops     // stops games whose money is not conserved; nil stops none
+	// Ledgers reads ledgers, with their archive. Nil: one without an archive.
+	Ledgers *ledgerstore.Store
+	Stops   Stops // nil: nothing is stopped
+	// AfterFold is called by the leader with the games that it has folded, when it is not nil.
+	AfterFold func(ctx context.Context, gameIDs []int64) error
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -55,23 +59,20 @@ const defaultReceiptTTL = 24 * time.Hour
 // New returns the wallet's methods on an open store. players may be nil for a service that only
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
+	ledgers := o.Ledgers
+	if ledgers == nil {
+		ledgers = ledgerstore.New(db, nil)
+	}
 	s := &Service{
-		store: store{
-			db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), moved: &movedCounter{}, archive: o.Archive,
-			oldLines: cache.New[archivedLines, []string]("archived_lines", maxCachedLines, linesCacheTTL),
-		},
+		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), ledgers: ledgers},
 		players:   players,
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
+		afterFold: o.AfterFold,
 		stops:     o.Stops,
-		alarm:     newAlarm(),
 	}
 	s.folding = leader.New(db, "totals", leader.EndsNothing, s.foldGames)
-	if o.Archive != nil {
-		s.archiver = newArchiver(s.store, cmp.Or(o.Keep, DefaultRetention))
-		s.archiving = leader.New(db, "archive", leader.EndsNothing, s.archiver.handle)
-	}
 	return s
 }
 
@@ -79,67 +80,40 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 // that may have appended to it, also when its reply was lost; it costs next to nothing.
 func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 
-// Run folds the ledgers of games into their totals and audits these games, about once a second, and
-// moves what is old to the archive, about once a minute, until ctx ends. Every node runs it; one of
-// them does the work.
-func (s *Service) Run(ctx context.Context) error {
-	if s.archiver == nil {
-		return s.folding.Run(ctx)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{
-		s.folding.Run, s.archiving.Run, s.archiver.runCheckpoints, s.archiver.watch,
-	} {
-		group.Go(func() error { return run(ctx) })
-	}
-	return group.Wait()
-}
-
-// Archive moves all that is old in a game to the archive. It needs no leader, as Fold.
-func (s *Service) Archive(ctx context.Context, gameID int64) error {
-	if s.archiver == nil {
-		return errNoArchive
-	}
-	if err := s.Fold(ctx, gameID); err != nil {
-		return err
-	}
-	return s.archiver.archiveAll(ctx, gameID)
-}
-
-// CompareArchiveAfter lets the archive be compared with the store in games that lost entries.
-// lostIn returns for each of them the epoch in which it lost some last. Call it before Run.
-func (s *Service) CompareArchiveAfter(lostIn func() map[int64]int64) {
-	if s.archiver != nil {
-		s.archiver.lost.lostIn = lostIn
-	}
-}
-
-// ArchiveStatus returns what this node knows about the archive, at most some seconds old. It
-// returns false when there is none.
-func (s *Service) ArchiveStatus() (ArchiveStatus, bool) {
-	if s.archiver == nil {
-		return ArchiveStatus{}, false
-	}
-	return *s.archiver.status.Load(), true
-}
+// Run folds the ledgers of games into their totals, about once a second, until ctx ends. Every node
+// runs it; one of them does the work.
+func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
 
 // foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.
 func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
 	unfinished = []int64{} // also with an error
-	audited := gameIDs
+	folded := gameIDs
 	for len(gameIDs) > 0 && ctx.Err() == nil {
-		left, foldErr := s.store.foldPages(ctx, &fence, gameIDs)
+		left, foldErr := s.store.ledgers.FoldPages(ctx, &fence, gameIDs)
 		err = errors.Join(err, foldErr)
-		gameIDs, unfinished = left.more, append(unfinished, left.stale...)
+		gameIDs, unfinished = left.More, append(unfinished, left.Stale...)
 	}
-	err = errors.Join(err, s.auditGames(ctx, audited))
+	if s.afterFold != nil {
+		err = errors.Join(err, s.afterFold(ctx, folded))
+	}
 	return append(unfinished, gameIDs...), err
 }
 
 // Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
 // needs no leader: every fold is exact, whoever makes it.
-func (s *Service) Fold(ctx context.Context, gameID int64) error { return s.store.fold(ctx, gameID) }
+func (s *Service) Fold(ctx context.Context, gameID int64) error {
+	return s.store.ledgers.Fold(ctx, gameID)
+}
+
+// CheckMoney returns store_unavailable when the money of a game is stopped. It must be called
+// before every script that moves money.
+func (s *Service) CheckMoney(gameID int64) error {
+	if s.stops == nil {
+		return nil
+	}
+	return s.stops.Check(gameID)
+}
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
 // invalid_request, and token_exists when the code is taken.
@@ -176,7 +150,7 @@ func (s *Service) PatchToken(ctx context.Context, caller principal.Caller, code 
 	}
 	var games *[]TokenGame
 	if p.Games != nil {
-		t, err := s.findDefinition(ctx, code)
+		t, err := s.FindDefinition(ctx, code)
 		if err != nil {
 			return Token{}, err
 		}
@@ -260,14 +234,14 @@ func (s *Service) ReadBalances(ctx context.Context, gameID, userID int64) (Balan
 	if err != nil {
 		return Balances{}, err
 	}
-	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(balances))...)
+	tokens, err := s.FindDefinitions(ctx, slices.Collect(maps.Keys(balances))...)
 	if err != nil {
 		return Balances{}, err
 	}
 	all := Balances{Balances: make([]Balance, 0, len(balances)), AsOf: time.Now().UTC()}
 	for code, b := range balances {
 		if t, ok := tokens[code]; ok {
-			all.Balances = append(all.Balances, t.BalanceOf(b.free, b.held))
+			all.Balances = append(all.Balances, t.BalanceOf(b.Free, b.Held))
 		}
 	}
 	slices.SortFunc(all.Balances, func(a, b Balance) int { return cmp.Compare(a.ID, b.ID) })
@@ -293,7 +267,7 @@ func (s *Service) CheckNothingHeld(ctx context.Context, gameID, userID int64) er
 // ReadBalance returns the player's balance of one token in a game, zero when the player never had
 // any. It returns token_not_found.
 func (s *Service) ReadBalance(ctx context.Context, gameID, userID int64, code string) (Balance, error) {
-	t, err := s.findDefinition(ctx, code)
+	t, err := s.FindDefinition(ctx, code)
 	if err != nil {
 		return Balance{}, err
 	}
@@ -301,14 +275,14 @@ func (s *Service) ReadBalance(ctx context.Context, gameID, userID int64, code st
 	if err != nil {
 		return Balance{}, err
 	}
-	return t.BalanceOf(balances[code].free, balances[code].held), nil
+	return t.BalanceOf(balances[code].Free, balances[code].Held), nil
 }
 
 // Ledger returns a page of the player's own ledger in a game, newest first. It returns
 // token_not_found.
 func (s *Service) Ledger(ctx context.Context, gameID, userID int64, q LedgerQuery) (LedgerPage, error) {
 	if q.TokenCode != "" {
-		if _, err := s.findDefinition(ctx, q.TokenCode); err != nil {
+		if _, err := s.FindDefinition(ctx, q.TokenCode); err != nil {
 			return LedgerPage{}, err
 		}
 	}
@@ -345,12 +319,10 @@ func (s *Service) change(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	var v validator
-	v.checkReason(in.Reason)
-	if v.Err() != nil {
-		return ChangeResult{}, v.Err()
+	if err := CheckReason(in.Reason); err != nil {
+		return ChangeResult{}, err
 	}
-	t, err := s.findDefinition(ctx, in.TokenCode)
+	t, err := s.FindDefinition(ctx, in.TokenCode)
 	if err != nil {
 		return ChangeResult{}, err
 	}
@@ -400,7 +372,7 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 	case in.Units < 0 || in.Units > MaxUnits:
 		return apierror.InvalidAmount.WithReason("a grant is at most %s minor units", MaxUnits)
 	}
-	t, err := s.findDefinition(ctx, in.TokenCode)
+	t, err := s.FindDefinition(ctx, in.TokenCode)
 	if err != nil || in.Units == 0 {
 		return err
 	}
@@ -409,6 +381,18 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 	}
 	defer s.MintChanged(in.GameID, in.TokenCode)
 	return s.store.grant(ctx, in, t)
+}
+
+// errGrantWaits returns the error of a grant in a game whose money is stopped. It is not retryable,
+// so that the player is let in; the next sign-in gives the grant.
+func errGrantWaits(stopped error) error {
+	e, ok := apierror.As(stopped)
+	if !ok {
+		return stopped
+	}
+	waits := *e
+	waits.Retryable = false
+	return &waits
 }
 
 func authorizeOperator(caller principal.Caller) error {
@@ -438,9 +422,9 @@ func (s *Service) authorizeChange(
 	return gameID, nil
 }
 
-// findDefinition returns a token without its supply. It returns token_not_found.
-func (s *Service) findDefinition(ctx context.Context, code string) (Token, error) {
-	found, err := s.findDefinitions(ctx, code)
+// FindDefinition returns a token without its supply. It returns token_not_found.
+func (s *Service) FindDefinition(ctx context.Context, code string) (Token, error) {
+	found, err := s.FindDefinitions(ctx, code)
 	if err != nil {
 		return Token{}, err
 	}
@@ -451,9 +435,9 @@ func (s *Service) findDefinition(ctx context.Context, code string) (Token, error
 	return t, nil
 }
 
-// findDefinitions returns those of the tokens that exist, by code, without their supply, from the
+// FindDefinitions returns those of the tokens that exist, by code, without their supply, from the
 // cache where it has them. A cached one is safe for money: decimals never change.
-func (s *Service) findDefinitions(ctx context.Context, codes ...string) (map[string]Token, error) {
+func (s *Service) FindDefinitions(ctx context.Context, codes ...string) (map[string]Token, error) {
 	found := make(map[string]Token, len(codes))
 	if missing := s.tokens.get(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
 		tokens, err := s.store.readTokens(ctx, slices.Collect(maps.Keys(missing)))
@@ -466,9 +450,9 @@ func (s *Service) findDefinitions(ctx context.Context, codes ...string) (map[str
 	return found, nil
 }
 
-// findTokens is findDefinitions with the supply in a game, in all games together when gameID is 0.
+// findTokens is FindDefinitions with the supply in a game, in all games together when gameID is 0.
 func (s *Service) findTokens(ctx context.Context, gameID int64, codes ...string) (map[string]Token, error) {
-	found, err := s.findDefinitions(ctx, codes...)
+	found, err := s.FindDefinitions(ctx, codes...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/base/cache"
-	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
-	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
@@ -26,9 +25,7 @@ import (
 type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
-	moved      *movedCounter
-	archive    *archive.Archive // nil when nothing leaves the store
-	oldLines   *cache.Cache[archivedLines, []string]
+	ledgers    *ledgerstore.Store
 }
 
 // EventTopic returns the topic of a player's user.balance and user.asset events in a game.
@@ -168,7 +165,7 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 	for i, key := range of {
 		fields[i] = keys.TotalField(keys.TotalMinted, key.code)
 	}
-	games, err := s.listGames(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +183,7 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 			v := redisdb.NewValuesFromHMGet("the supplies of tokens", values)
 			for _, key := range of {
 				if units := v.NextOptionalInt(); units != nil {
-					supplies[key] = addUnits(supplies[key], Units(*units))
+					supplies[key] = ledger.AddBounded(supplies[key], Units(*units))
 				}
 			}
 			if v.Err() != nil {
@@ -203,38 +200,24 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 // gamesPageSize bounds how many games one round trip reads.
 const gamesPageSize = 1000
 
-// listGames returns the ids of all games, or gameID alone unless it is 0.
-func (s store) listGames(ctx context.Context, gameID int64) ([]int64, error) {
-	if gameID != 0 {
-		return []int64{gameID}, nil
-	}
-	count, err := leader.CountGames(ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	games := make([]int64, count)
-	for i := range games {
-		games[i] = int64(i) + 1
-	}
-	return games, nil
-}
-
 // Wallets.
 
-// tokenBalance is one token of a wallet, in minor units.
-type tokenBalance struct{ free, held Units }
+// StoredBalance is one token of a wallet, in minor units: what the player can spend, and what is
+// held.
+type StoredBalance struct{ Free, Held Units }
 
 // readWallet returns the balances of a player in a game by the code of the token.
-func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string]tokenBalance, error) {
+func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string]StoredBalance, error) {
 	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(gameID, userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read a wallet", err)
 	}
-	return decodeWallet(hash)
+	return DecodeBalances(hash)
 }
 
-func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
-	balances := map[string]tokenBalance{}
+// DecodeBalances decodes the balances in keys.Wallet, by code of the token.
+func DecodeBalances(hash redisdb.Hash) (map[string]StoredBalance, error) {
+	balances := map[string]StoredBalance{}
 	for field, text := range hash.All {
 		if !keys.IsTokenField(field) {
 			continue
@@ -242,12 +225,20 @@ func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
 		free, rest, _ := strings.Cut(text, "|")
 		held, _, _ := strings.Cut(rest, "|") // a flag may follow
 		v := redisdb.NewValues("a balance of "+field, []string{free, held})
-		balances[field] = tokenBalance{free: Units(v.NextInt()), held: Units(v.NextInt())}
+		balances[field] = StoredBalance{Free: Units(v.NextInt()), Held: Units(v.NextInt())}
 		if v.Err() != nil {
 			return nil, v.Err()
 		}
 	}
 	return balances, nil
+}
+
+// The ledger.
+
+// accountNames are the kinds of accounts as the operator reads them.
+var accountNames = map[string]string{
+	keys.AccountWallet: "wallet", keys.AccountEscrow: "escrow", keys.AccountPrizes: "prizes",
+	keys.AccountHouse: "house", keys.AccountMint: "minted",
 }
 
 // Lines.
@@ -275,7 +266,7 @@ func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuer
 			return LedgerPage{}, err
 		}
 		for i, entry := range slices.Backward(entries) {
-			l, err := decodeLine(firstID+int64(i), entry)
+			l, err := DecodeLine(firstID+int64(i), entry)
 			if err != nil {
 				return LedgerPage{}, err
 			}
@@ -312,7 +303,7 @@ func (s store) readLinesBefore(
 			case last < 0 && before == 1:
 				return nil, 0, nil
 			case last < 0:
-				return s.readArchivedLines(ctx, gameID, userID, before-1, count)
+				return s.ledgers.ReadArchivedLines(ctx, gameID, userID, before-1, count)
 			}
 		}
 		var baseReply *redis.StringCmd
@@ -327,7 +318,7 @@ func (s store) readLinesBefore(
 		if err != nil && !errors.Is(err, redis.Nil) { // Nil: no line was removed yet
 			return nil, 0, redisdb.WrapError("read a ledger", err)
 		}
-		newBase, err := optionalInt(baseReply)
+		newBase, err := redisdb.OptionalInt(baseReply)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -342,22 +333,13 @@ func (s store) readLinesBefore(
 	}
 }
 
-// optionalInt returns the integer in a reply, 0 when there is none.
-func optionalInt(reply *redis.StringCmd) (int64, error) {
-	n, err := reply.Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, redisdb.WrapError("decode a number", err)
-	}
-	return n, nil
-}
-
 // lineParts is the number of values in a line of type user.balance; one of type user.asset has
 // more.
 const lineParts = 10
 
-// decodeLine decodes an entry of keys.WalletLines. The line of a purchase is its part of
+// DecodeLine decodes an entry of keys.WalletLines. The line of a purchase is its part of
 // user.balance.
-func decodeLine(id int64, entry string) (LedgerLine, error) {
+func DecodeLine(id int64, entry string) (LedgerLine, error) {
 	parts := strings.Split(entry, "|")
 	if len(parts) < lineParts {
 		return LedgerLine{}, fmt.Errorf("decode ledger line %d: %d values", id, len(parts))
@@ -371,6 +353,26 @@ func decodeLine(id int64, entry string) (LedgerLine, error) {
 	v.NextText() // held
 	l.Reason, l.Ref = events.Unescape(v.NextText()), events.Unescape(v.NextText())
 	return l, v.Err()
+}
+
+// LineBalance is the balance of one token after a line.
+type LineBalance struct {
+	Seq  int64 // number of the event
+	Code string
+	StoredBalance
+}
+
+// DecodeLineBalance decodes the balance of a line in keys.WalletLines.
+func DecodeLineBalance(entry string) (LineBalance, error) {
+	parts := strings.Split(entry, "|")
+	if len(parts) < lineParts {
+		return LineBalance{}, fmt.Errorf("decode the line %q: %d values", entry, len(parts))
+	}
+	seq, _, _ := strings.Cut(parts[0], "-")
+	v := redisdb.NewValues("the line "+entry, []string{seq, parts[6], parts[7]})
+	b := LineBalance{Code: parts[3], Seq: v.NextInt()}
+	b.Free, b.Held = Units(v.NextInt()), Units(v.NextInt())
+	return b, v.Err()
 }
 
 // Changes of what exists.

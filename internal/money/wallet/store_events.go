@@ -36,14 +36,14 @@ func (s *Service) EventSnapshot(ctx context.Context, gameID, userID int64) (posi
 		return header.Position, nil, nil
 	}
 	codes := slices.Sorted(maps.Keys(balances))
-	definitions, err := s.findDefinitions(ctx, codes...)
+	definitions, err := s.FindDefinitions(ctx, codes...)
 	if err != nil {
 		return "", nil, err
 	}
 	var list [][]byte
 	for _, code := range codes {
 		entry := fmt.Sprintf("%s|%s|%d|%s|%d|0|%d|%d|%s|", header.Position, events.UserBalance.Name,
-			time.Now().UnixMilli(), code, definitions[code].Decimals, balances[code].free, balances[code].held, ReasonResync)
+			time.Now().UnixMilli(), code, definitions[code].Decimals, balances[code].Free, balances[code].Held, ReasonResync)
 		rendered, err := events.Render(entry, "")
 		if err != nil {
 			return "", nil, err
@@ -56,7 +56,7 @@ func (s *Service) EventSnapshot(ctx context.Context, gameID, userID int64) (posi
 // readWalletAndLastLine returns a wallet and the player's last line at one instant, "" for none.
 func (s store) readWalletAndLastLine(
 	ctx context.Context, gameID, userID int64,
-) (balances map[string]tokenBalance, last string, err error) {
+) (balances map[string]StoredBalance, last string, err error) {
 	var wallet *redis.MapStringStringCmd
 	var line *redis.StringCmd
 	_, err = s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
@@ -67,6 +67,6 @@ func (s store) readWalletAndLastLine(
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, "", redisdb.WrapError("read the wallet of "+strconv.FormatInt(userID, 10), err)
 	}
-	balances, err = decodeWallet(redisdb.HashOf(wallet.Val()))
+	balances, err = DecodeBalances(redisdb.HashOf(wallet.Val()))
 	return balances, line.Val(), err
 }

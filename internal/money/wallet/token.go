@@ -206,12 +206,16 @@ func (v *validator) checkHexadecimal(field, text string) {
 	}
 }
 
-func (v *validator) checkReason(text string) {
+// CheckReason returns invalid_request unless a text can be the reason of what staff does: 1 to 200
+// printable characters.
+func CheckReason(text string) error {
+	var v validator
 	if strings.TrimSpace(text) == "" {
 		v.Add("reason", "required", "is required")
 	} else if !isLine(text, maxReasonRunes) {
 		v.Add("reason", "length", "must be at most 200 printable characters")
 	}
+	return v.Err()
 }
 
 // isCode reports whether a text can be the code of a token. Other texts need no look-up in the

@@ -1,12 +1,10 @@
 package wallet_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -25,8 +24,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 const (
-	game      = 1
-	otherGame = 2
+	game      = moneytest.Game
+	otherGame = moneytest.OtherGame
 )
 
 var (
@@ -36,60 +35,9 @@ var (
 	noReceipt idempotency.Receipt
 )
 
-// players has every player but those it names in the first game; the others are unknown when their
-// game is 0.
-type players map[int64]int64
-
-func (p players) Game(_ context.Context, userID int64) (int64, error) {
-	gameID, ok := p[userID]
-	switch {
-	case !ok:
-		return game, nil
-	case gameID == 0:
-		return 0, apierror.UserNotFound
-	default:
-		return gameID, nil
-	}
-}
-
 func newService(db *redisdb.DB) *wallet.Service {
-	makeGames(db)
-	return wallet.New(db, players{}, wallet.Options{})
-}
-
-// makeGames gives the store the two games.
-func makeGames(db *redisdb.DB) {
-	if err := db.Client.Set(context.Background(), keys.GameIDCounter(), otherGame, 0).Err(); err != nil {
-		panic(err)
-	}
-}
-
-func createToken(t *testing.T, s *wallet.Service, code string, decimals int) wallet.Token {
-	t.Helper()
-	token, err := s.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: code, Name: "Token " + code,
-		Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB01", Decimals: strconv.Itoa(decimals)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
-}
-
-func credit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
-	t.Helper()
-	in := wallet.CreditInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
-	if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func debit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
-	t.Helper()
-	in := wallet.DebitInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
-	if _, err := s.Debit(t.Context(), operator, in, noReceipt); err != nil {
-		t.Fatal(err)
-	}
+	moneytest.MakeGames(db)
+	return wallet.New(db, moneytest.Players{}, wallet.Options{})
 }
 
 // wantJSON compares the wire form of a value.
@@ -107,7 +55,7 @@ func wantJSON(t *testing.T, value any, want string) {
 func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s, otherNode := newService(db), newService(db)
-		gold, lead := createToken(t, s, "GOLD", 6), createToken(t, s, "lead.v2-x_", 0)
+		gold, lead := moneytest.CreateToken(t, s, "GOLD", 6), moneytest.CreateToken(t, s, "lead.v2-x_", 0)
 		if gold.ID != 1 || lead.ID != 2 || gold.Decimals != 6 {
 			t.Fatalf("%+v, %+v", gold, lead)
 		}
@@ -145,7 +93,7 @@ func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
 func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s, otherNode := newService(db), newService(db)
-		want := createToken(t, s, "GOLD", 6)
+		want := moneytest.CreateToken(t, s, "GOLD", 6)
 		if _, err := otherNode.FindToken(t.Context(), game, "GOLD"); err != nil { // now it is cached
 			t.Fatal(err)
 		}
@@ -220,11 +168,11 @@ func TestAnInvalidTokenIsRejectedWithAllItsFields(t *testing.T) {
 func TestTokensAndBalancesOnTheWire(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "SILVER", 0)
-		createToken(t, s, "GOLD", 6)
-		credit(t, s, 7, "GOLD", "2.5")
-		credit(t, s, 7, "SILVER", "3")
-		debit(t, s, 7, "SILVER", "3")
+		moneytest.CreateToken(t, s, "SILVER", 0)
+		moneytest.CreateToken(t, s, "GOLD", 6)
+		moneytest.Credit(t, s, 7, "GOLD", "2.5")
+		moneytest.Credit(t, s, 7, "SILVER", "3")
+		moneytest.Debit(t, s, 7, "SILVER", "3")
 		token, err := s.FindToken(t.Context(), game, "GOLD")
 		if err != nil {
 			t.Fatal(err)
@@ -254,15 +202,15 @@ func TestTokensAndBalancesOnTheWire(t *testing.T) {
 func TestTheLedgerIsReadInPages(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 1)
-		createToken(t, s, "LEAD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 1)
+		moneytest.CreateToken(t, s, "LEAD", 0)
 		var goldIDs []int64
 		for i := range 300 { // more than one step of the search for one token
 			if i%100 == 7 {
-				credit(t, s, 1, "GOLD", "0.5")
+				moneytest.Credit(t, s, 1, "GOLD", "0.5")
 				goldIDs = append(goldIDs, int64(i+1))
 			} else {
-				credit(t, s, 1, "LEAD", "1")
+				moneytest.Credit(t, s, 1, "LEAD", "1")
 			}
 		}
 		readAll := func(code string, limit int) (ids []int64) {
@@ -309,9 +257,9 @@ func TestTheLedgerIsReadInPages(t *testing.T) {
 func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 0)
 		for range 50 {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s, 1, "GOLD", "1")
 		}
 		removed := int64(0)
 		for _, upTo := range []int64{0, 20, 50} {
@@ -361,7 +309,7 @@ func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 func TestReasonsAreKeptToTheLetter(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 0)
 		const reason = `a|b;c%7C "π" \ w1:5`
 		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "5", Reason: reason}
 		if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
@@ -371,7 +319,12 @@ func TestReasonsAreKeptToTheLetter(t *testing.T) {
 		if err != nil || page.Lines[0].Reason != reason || page.Lines[0].Ref != "op" {
 			t.Errorf("%+v, %v", page, err)
 		}
-		wantBalanced(t, s)
+		if quick, err := moneytest.NewAudit(db, s).Audit(t.Context(), game); err != nil || !quick.Balanced {
+			t.Errorf("the quick report: %+v, %v", quick, err)
+		}
+		if deep, err := moneytest.NewAudit(db, s).AuditDeep(t.Context(), game); err != nil || !deep.Balanced {
+			t.Errorf("the deep report: %+v, %v", deep, err)
+		}
 	})
 }
 
@@ -379,7 +332,7 @@ func TestReasonsAreKeptToTheLetter(t *testing.T) {
 func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 0)
 		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
 		for name, send := range map[string]func(idempotency.Receipt) (wallet.ChangeResult, error){
 			"credit": func(r idempotency.Receipt) (wallet.ChangeResult, error) {
@@ -389,7 +342,7 @@ func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
 				return s.Debit(t.Context(), operator, wallet.DebitInput(in), r)
 			},
 		} {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s, 1, "GOLD", "1")
 			receipt := idempotency.Receipt{KeyDigest: name, Fingerprint: "f"}
 			key := keys.MoneyReceipt(game, operator.ActorID(), name)
 			for _, lifetime := range []time.Duration{24 * time.Hour, time.Hour} {
@@ -409,7 +362,7 @@ func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
 func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 0)
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {
@@ -449,7 +402,7 @@ func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
 func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 2)
+		moneytest.CreateToken(t, s, "GOLD", 2)
 		for _, c := range []struct {
 			in   wallet.CreditInput
 			want error
@@ -488,7 +441,7 @@ func TestTheErrorForAnUnknownTokenIsNotKeptUnderTheReceipt(t *testing.T) {
 		if r, err := s.Credit(t.Context(), operator, in, receipt); !errors.Is(err, apierror.TokenNotFound) || r.Replayed {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		createToken(t, s, "GOLD", 2)
+		moneytest.CreateToken(t, s, "GOLD", 2)
 		for _, replayed := range []bool{false, true} {
 			if r, err := s.Credit(t.Context(), operator, in, receipt); err != nil || r.Replayed != replayed {
 				t.Fatalf("%+v, %v", r, err)
@@ -500,12 +453,12 @@ func TestTheErrorForAnUnknownTokenIsNotKeptUnderTheReceipt(t *testing.T) {
 func TestTheSupplyOfATokenIsBounded(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s, "GOLD", 0)
 		const maxSupply = wallet.Units(4e18)
 		minted := wallet.Units(0)
 		for userID := int64(1); minted < maxSupply; userID++ {
 			units := min(wallet.MaxUnits, maxSupply-minted)
-			credit(t, s, userID, "GOLD", wallet.AmountInput(units.String()))
+			moneytest.Credit(t, s, userID, "GOLD", wallet.AmountInput(units.String()))
 			minted += units
 		}
 		in := wallet.CreditInput{UserID: 10_000, TokenCode: "GOLD", Amount: "1", Reason: "test"}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/migrate"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -115,9 +117,9 @@ func run(t *testing.T, db *redisdb.DB) migrate.Result {
 }
 
 // wantBalanced fails the test unless a full audit of the migrated store is balanced.
-func wantBalanced(t *testing.T, db *redisdb.DB) wallet.DeepReport {
+func wantBalanced(t *testing.T, db *redisdb.DB) audit.DeepReport {
 	t.Helper()
-	report, err := wallet.New(db, nil, wallet.Options{}).AuditFull(t.Context(), 0)
+	report, err := moneytest.NewAudit(db, wallet.New(db, nil, wallet.Options{})).AuditFull(t.Context(), 0)
 	if err != nil || !report.Balanced || !report.HeldCounted {
 		t.Fatalf("the migrated store is not balanced: %+v, %v", report, err)
 	}

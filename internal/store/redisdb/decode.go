@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // decoding is what all decoders share: it keeps the first error.
@@ -134,4 +136,13 @@ func (f *Fields) Time(field string) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(f.Int(field)).UTC()
+}
+
+// OptionalInt returns the integer in a reply, 0 when there is none.
+func OptionalInt(reply *redis.StringCmd) (int64, error) {
+	n, err := reply.Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, WrapError("decode a number", err)
+	}
+	return n, nil
 }

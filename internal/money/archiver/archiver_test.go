@@ -1,4 +1,4 @@
-package wallet_test
+package archiver_test
 
 import (
 	"context"
@@ -12,7 +12,12 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -20,10 +25,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const game = moneytest.Game
+
 // Small objects, so that a test fills many.
 var (
 	smallSizes = archive.Sizes{Entries: 10, Lines: 5, Checkpoint: 40}
-	smallKeep  = wallet.Retention{Entries: 7, Lines: 8}
+	smallKeep  = archiver.Retention{Entries: 7, Lines: 8}
 )
 
 func openArchive(t *testing.T, dir string) *archive.Archive {
@@ -35,17 +44,52 @@ func openArchive(t *testing.T, dir string) *archive.Archive {
 	return a.WithSizes(smallSizes)
 }
 
-// newArchiving returns a service with an archive in a folder.
-func newArchiving(t *testing.T, db *redisdb.DB, dir string) *wallet.Service {
-	t.Helper()
-	makeGames(db)
-	return wallet.New(db, players{}, wallet.Options{Archive: openArchive(t, dir), Keep: smallKeep})
+type auditor = audit.Service
+
+// node is a node with an archive.
+type node struct {
+	*wallet.Service
+	*auditor
+	ledgers  *ledgerstore.Store
+	archiver *archiver.Service
 }
 
-func archiveGame(t *testing.T, s *wallet.Service) {
+func newNode(db *redisdb.DB, a *archive.Archive, o archiver.Options) node {
+	ledgers := ledgerstore.New(db, a)
+	s := wallet.New(db, moneytest.Players{}, wallet.Options{Ledgers: ledgers})
+	return node{s, audit.New(db, ledgers, s), ledgers, archiver.New(db, ledgers, o)}
+}
+
+// newArchiving returns a node with an archive in a folder.
+func newArchiving(t *testing.T, db *redisdb.DB, dir string) node {
 	t.Helper()
-	if err := s.Archive(t.Context(), game); err != nil {
+	moneytest.MakeGames(db)
+	return newNode(db, openArchive(t, dir), archiver.Options{Keep: smallKeep})
+}
+
+// Run runs the background work of a node.
+func (n node) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return n.Service.Run(ctx) })
+	group.Go(func() error { return n.archiver.Run(ctx) })
+	return group.Wait()
+}
+
+func archiveGame(t *testing.T, s node) {
+	t.Helper()
+	if err := s.archiver.Archive(t.Context(), game); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantBalanced fails the test unless both reports are balanced.
+func wantBalanced(t *testing.T, s node) {
+	t.Helper()
+	if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
+		t.Fatalf("the quick report: %+v, %v", r, err)
+	}
+	if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced {
+		t.Fatalf("the deep report: %+v, %v", d, err)
 	}
 }
 
@@ -63,7 +107,7 @@ func wantBase(t *testing.T, db *redisdb.DB, want int64) {
 
 // wantAllLines reads the player's whole ledger, page by page, and expects the lines from n to 1,
 // each of 1 unit.
-func wantAllLines(t *testing.T, s *wallet.Service, userID, n int64, limits ...int) {
+func wantAllLines(t *testing.T, s node, userID, n int64, limits ...int) {
 	t.Helper()
 	for _, limit := range limits {
 		for _, code := range []string{"", "GOLD"} {
@@ -95,11 +139,11 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		s := newArchiving(t, db, dir)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		for n := range int64(93) {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 			if n%4 == 0 {
-				credit(t, s, 2, "GOLD", "1")
+				moneytest.Credit(t, s.Service, 2, "GOLD", "1")
 			}
 			archiveGame(t, s)
 		}
@@ -111,7 +155,7 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 		wantAllLines(t, s, 2, 24, 2, 100)
 		for _, limit := range []int{1, 4, 10, 100} {
 			var ids []int64
-			for _, e := range readLedger(t, s, limit) {
+			for _, e := range moneytest.ReadLedger(t, s.Service, limit) {
 				ids = append(ids, e.ID)
 			}
 			want := make([]int64, 117)
@@ -148,7 +192,7 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 	})
 }
 
-func wantVerified(t *testing.T, s *wallet.Service) wallet.LedgerReport {
+func wantVerified(t *testing.T, s node) audit.LedgerReport {
 	t.Helper()
 	r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 	if err != nil || len(r.Problems) > 0 {
@@ -173,11 +217,11 @@ func TestACrashAtAnyStepLeavesNoGapAndNoDouble(t *testing.T) {
 	server, dir := redistest.StartFor(t), t.TempDir()
 	db := openAgain(t, server)
 	s := newArchiving(t, db, dir)
-	createToken(t, s, "GOLD", 0)
+	moneytest.CreateToken(t, s.Service, "GOLD", 0)
 	lines := int64(0)
 	add := func(n int) {
 		for range n {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 			lines++
 		}
 	}
@@ -187,7 +231,7 @@ func TestACrashAtAnyStepLeavesNoGapAndNoDouble(t *testing.T) {
 		dying := openAgain(t, server)
 		commands := 0
 		redistest.FailCommands(dying, func() bool { commands++; return commands >= step })
-		err := newArchivingWithoutGames(dying, openArchive(t, dir)).Archive(t.Context(), game)
+		err := newNode(dying, openArchive(t, dir), archiver.Options{Keep: smallKeep}).archiver.Archive(t.Context(), game)
 		if err == nil {
 			break
 		}
@@ -204,21 +248,17 @@ func TestACrashAtAnyStepLeavesNoGapAndNoDouble(t *testing.T) {
 	}
 	archiveGame(t, s)
 	wantAllLines(t, s, 1, lines, 9, 100)
-	if entries := readLedger(t, s, 100); int64(len(entries)) != lines {
+	if entries := moneytest.ReadLedger(t, s.Service, 100); int64(len(entries)) != lines {
 		t.Errorf("%d entries; want %d", len(entries), lines)
 	}
 	wantVerified(t, s)
 	wantBalanced(t, s)
 }
 
-func newArchivingWithoutGames(db *redisdb.DB, a *archive.Archive) *wallet.Service {
-	return wallet.New(db, players{}, wallet.Options{Archive: a, Keep: smallKeep})
-}
-
 // wantUntouched fails the test unless an attempt to archive fails and removes nothing.
-func wantUntouched(t *testing.T, db *redisdb.DB, s *wallet.Service, base int64) error {
+func wantUntouched(t *testing.T, db *redisdb.DB, s node, base int64) error {
 	t.Helper()
-	err := s.Archive(t.Context(), game)
+	err := s.archiver.Archive(t.Context(), game)
 	if err == nil {
 		t.Fatal("it was archived")
 	}
@@ -230,10 +270,10 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		s := newArchiving(t, db, dir)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		fill := func(n int) {
 			for range n {
-				credit(t, s, 1, "GOLD", "1")
+				moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 			}
 		}
 		fill(30)
@@ -247,10 +287,11 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 		fill(20)
 		wantUntouched(t, db, s, 20)
 		wantUntouched(t, db, newArchiving(t, db, dir), 20) // which knows no segment
-		if r, err := newService(db).Audit(t.Context(), game); err != nil || !r.Balanced {
+		reader := audit.New(db, ledgerstore.New(db, nil), s)
+		if r, err := reader.Audit(t.Context(), game); err != nil || !r.Balanced {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if _, err := newService(db).AuditDeep(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
+		if _, err := reader.AuditDeep(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
 			t.Errorf("a recount without the archive: %v", err)
 		}
 		// Another disk is there instead: it lacks the segments before.
@@ -273,9 +314,9 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 		db.Client.HSet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField, sum)
 
 		// The totals are not the sums of the ledger: the entries are evidence.
-		addUnits(t, db, keys.Totals(game), "house:GOLD", 1)
+		moneytest.AddUnits(t, db, keys.Totals(game), "house:GOLD", 1)
 		wantUntouched(t, db, newArchiving(t, db, dir), 20)
-		addUnits(t, db, keys.Totals(game), "house:GOLD", -1)
+		moneytest.AddUnits(t, db, keys.Totals(game), "house:GOLD", -1)
 
 		archiveGame(t, s)
 		wantBase(t, db, 40)
@@ -289,9 +330,9 @@ func TestEntriesOfAnotherHistoryAreNotArchived(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		s := newArchiving(t, db, dir)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		for range 17 {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
 		entries, err := db.Client.LRange(t.Context(), keys.Ledger(game), 0, -1).Result()
 		if err != nil {
@@ -305,7 +346,7 @@ func TestEntriesOfAnotherHistoryAreNotArchived(t *testing.T) {
 		if err := wantUntouched(t, db, s, 0); !errors.Is(err, archive.ErrConflict) {
 			t.Errorf("%v", err)
 		}
-		rewound, err := s.RewindArchive(t.Context(), "test")
+		rewound, err := archiver.Rewind(t.Context(), s.ledgers, "test")
 		if err != nil || rewound.Segments != 1 {
 			t.Fatalf("%+v, %v", rewound, err)
 		}
@@ -320,14 +361,14 @@ func TestManyArchiversUnderLoad(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		s := newArchiving(t, db, dir)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		const players, each = 4, 150
 		var money, others errgroup.Group
 		for userID := range int64(players) {
 			money.Go(func() error {
 				for range each {
 					in := wallet.CreditInput{UserID: userID + 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
-					if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+					if _, err := s.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{}); err != nil {
 						return err
 					}
 				}
@@ -351,7 +392,7 @@ func TestManyArchiversUnderLoad(t *testing.T) {
 		}
 		for range 2 {
 			node := newArchiving(t, db, dir)
-			until(func() error { return node.Archive(t.Context(), game) })
+			until(func() error { return node.archiver.Archive(t.Context(), game) })
 		}
 		until(func() error {
 			r, err := s.AuditDeep(t.Context(), game)
@@ -389,9 +430,9 @@ func TestNodesArchiveByThemselves(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		dir := t.TempDir()
 		s := newArchiving(t, db, dir)
-		createToken(t, s, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		for range 60 {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var nodes errgroup.Group
@@ -401,15 +442,12 @@ func TestNodesArchiveByThemselves(t *testing.T) {
 			numbers, _ := openArchive(t, dir).Checkpoints(t.Context(), game)
 			return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "50" && slices.Equal(numbers, []int64{40})
 		})
-		if status, ok := s.ArchiveStatus(); !ok || !status.OK {
+		if status := s.archiver.Status(); !status.OK {
 			t.Errorf("%+v", status)
 		}
 		stop()
 		if err := nodes.Wait(); err != nil {
 			t.Error(err)
-		}
-		if _, ok := newService(db).ArchiveStatus(); ok {
-			t.Error("a node without an archive reports on one")
 		}
 	})
 }
@@ -419,13 +457,13 @@ func TestNodesArchiveByThemselves(t *testing.T) {
 func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 	server := redistest.StartFor(t)
 	db := openAgain(t, server)
-	makeGames(db)
+	moneytest.MakeGames(db)
 	a, err := archive.Open("file://"+t.TempDir(), archive.S3Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := wallet.New(db, players{}, wallet.Options{Archive: a})
-	createToken(t, s, "GOLD", 0)
+	s := newNode(db, a, archiver.Options{})
+	moneytest.CreateToken(t, s.Service, "GOLD", 0)
 	const cycles, entriesEach = 12, 2000
 	var sizes []int64
 	seq := 0
@@ -444,7 +482,7 @@ func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Archive(t.Context(), game); err != nil {
+		if err := s.archiver.Archive(t.Context(), game); err != nil {
 			t.Fatal(err)
 		}
 		info, err := redistest.ReadInfo(t.Context(), redistest.Dial(t, server))
@@ -478,10 +516,10 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	dir := t.TempDir()
 	s := newArchiving(t, db, dir)
-	createToken(t, s, "GOLD", 0)
+	moneytest.CreateToken(t, s.Service, "GOLD", 0)
 	fill := func(n int, amount wallet.AmountInput) {
 		for range n {
-			credit(t, s, 1, "GOLD", amount)
+			moneytest.Credit(t, s.Service, 1, "GOLD", amount)
 		}
 	}
 	fill(30, "1")
@@ -503,17 +541,19 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 		return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
 	})
 	fill(3, "2")
-	node := newArchiving(t, db, dir)
-	lost := map[int64]int64{game: 2}
-	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	newComparing := func() node {
+		return newNode(db, openArchive(t, dir), archiver.Options{
+			Keep: smallKeep, LostIn: func() map[int64]int64 { return map[int64]int64{game: 2} },
+		})
+	}
+	node := newComparing()
 	wantStatus := func(text string) {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
 		var running errgroup.Group
 		running.Go(func() error { return node.Run(ctx) })
 		redistest.Eventually(t, "the archive "+text, func() bool {
-			status, _ := node.ArchiveStatus()
-			return strings.Contains(status.Detail, text)
+			return strings.Contains(node.archiver.Status().Detail, text)
 		})
 		stop()
 		if err := running.Wait(); err != nil {
@@ -536,12 +576,11 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 	}
 	wantBalanced(t, node)
 
-	rewound, err := newArchiving(t, db, dir).RewindArchive(t.Context(), "test")
+	rewound, err := archiver.Rewind(t.Context(), newArchiving(t, db, dir).ledgers, "test")
 	if err != nil || rewound.Segments != 3 || rewound.Checkpoints != 1 || rewound.Lines == 0 {
 		t.Errorf("%+v, %v", rewound, err)
 	}
-	s, node = newArchiving(t, db, dir), newArchiving(t, db, dir)
-	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	s, node = newArchiving(t, db, dir), newComparing()
 	wantStatus("takes what leaves the store")
 	archiveGame(t, s)
 	wantBase(t, db, 60)

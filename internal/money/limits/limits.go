@@ -1,4 +1,4 @@
-package wallet
+package limits
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // The names of the limits on the wire.
@@ -20,45 +22,45 @@ const (
 
 // Limits are what a player set for stakes of one token in a game. A nil limit is none.
 type Limits struct {
-	TokenCode     string     `json:"tokenId"`
-	MaxStake      *Amount    `json:"maxStake"` // highest stake of one room
-	MaxStakeUnits *string    `json:"maxStakeAmount"`
-	MaxOpenRooms  *int64     `json:"maxOpenRooms"` // rooms with a stake of the token at once
-	MaxLoss       *Amount    `json:"maxLoss24h"`   // stakes less payouts and refunds, within 24 hours
-	MaxLossUnits  *string    `json:"maxLoss24hAmount"`
-	ExcludedUntil *time.Time `json:"excludedUntil"` // UTC; from every paid room, whatever its token
+	TokenCode     string         `json:"tokenId"`
+	MaxStake      *wallet.Amount `json:"maxStake"` // highest stake of one room
+	MaxStakeUnits *string        `json:"maxStakeAmount"`
+	MaxOpenRooms  *int64         `json:"maxOpenRooms"` // rooms with a stake of the token at once
+	MaxLoss       *wallet.Amount `json:"maxLoss24h"`   // stakes less payouts and refunds, within 24 hours
+	MaxLossUnits  *string        `json:"maxLoss24hAmount"`
+	ExcludedUntil *time.Time     `json:"excludedUntil"` // UTC; from every paid room, whatever its token
 
 	// What the limits are compared with; nil until the player sets one for the token.
-	OpenRooms *int64  `json:"openRooms"`
-	Lost      *Amount `json:"lost24h"` // negative when more came back than was staked
-	LostUnits *string `json:"lost24hAmount"`
+	OpenRooms *int64         `json:"openRooms"`
+	Lost      *wallet.Amount `json:"lost24h"` // negative when more came back than was staked
+	LostUnits *string        `json:"lost24hAmount"`
 
-	Pending []PendingLimit `json:"pending"` // looser limits that do not count yet; never nil
+	Pending []Pending `json:"pending"` // looser limits that do not count yet; never nil
 }
 
-// PendingLimit is a limit that was loosened less than 24 hours ago.
-type PendingLimit struct {
-	Limit string    `json:"limit"`       // "maxStake", "maxOpenRooms" or "maxLoss24h"
-	Value *Amount   `json:"value"`       // nil: no limit
-	Units *string   `json:"valueAmount"` // in minor units
-	From  time.Time `json:"from"`        // UTC, when it begins to count
+// Pending is a limit that was loosened less than 24 hours ago.
+type Pending struct {
+	Limit string         `json:"limit"`       // "maxStake", "maxOpenRooms" or "maxLoss24h"
+	Value *wallet.Amount `json:"value"`       // nil: no limit
+	Units *string        `json:"valueAmount"` // in minor units
+	From  time.Time      `json:"from"`        // UTC, when it begins to count
 }
 
-// LimitsList are a player's limits for each token that the player has or has limits for.
-type LimitsList struct {
+// List are a player's limits for each token that the player has or has limits for.
+type List struct {
 	ExcludedUntil *time.Time `json:"excludedUntil"`
 	Items         []Limits   `json:"items"` // by token id
 	NextCursor    *string    `json:"nextCursor"`
 }
 
-// LimitsInput sets limits. Of each, nil keeps what is, and a pointer to nil removes it.
-type LimitsInput struct {
+// Input sets limits. Of each, nil keeps what is, and a pointer to nil removes it.
+type Input struct {
 	UserID        int64
 	TokenCode     string
-	MaxStake      **AmountInput // 0 or more
-	MaxOpenRooms  **int64       // 0 … 1,000,000
-	MaxLoss       **AmountInput // 0 or more
-	ExcludedUntil **time.Time   // not in the past
+	MaxStake      **wallet.AmountInput // 0 or more
+	MaxOpenRooms  **int64              // 0 … 1,000,000
+	MaxLoss       **wallet.AmountInput // 0 or more
+	ExcludedUntil **time.Time          // not in the past
 }
 
 // maxRoomsLimit bounds MaxOpenRooms.
@@ -67,27 +69,39 @@ const maxRoomsLimit = 1_000_000
 // maxExclusion is the end of the last year that a time of the wire can name.
 var maxExclusion = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// ReadLimits returns a player's limits in a game, of one token unless code is "". It returns
+// Service has the limits of players. It is safe for concurrent use.
+type Service struct {
+	db      *redisdb.DB
+	wallets *wallet.Service
+	players wallet.Players
+}
+
+// New returns the limits of players on an open store.
+func New(db *redisdb.DB, wallets *wallet.Service, players wallet.Players) *Service {
+	return &Service{db, wallets, players}
+}
+
+// Read returns a player's limits in a game, of one token unless code is "". It returns
 // token_not_found.
-func (s *Service) ReadLimits(ctx context.Context, gameID, userID int64, code string) (LimitsList, error) {
+func (s *Service) Read(ctx context.Context, gameID, userID int64, code string) (List, error) {
 	if code != "" {
-		if _, err := s.findDefinition(ctx, code); err != nil {
-			return LimitsList{}, err
+		if _, err := s.wallets.FindDefinition(ctx, code); err != nil {
+			return List{}, err
 		}
 	}
-	stored, err := s.store.readLimits(ctx, gameID, userID)
+	stored, err := s.readLimits(ctx, gameID, userID)
 	if err != nil {
-		return LimitsList{}, err
+		return List{}, err
 	}
 	codes := []string{code}
 	if code == "" {
 		codes = stored.codes
 	}
-	tokens, err := s.findDefinitions(ctx, codes...)
+	tokens, err := s.wallets.FindDefinitions(ctx, codes...)
 	if err != nil {
-		return LimitsList{}, err
+		return List{}, err
 	}
-	list := LimitsList{ExcludedUntil: stored.excludedUntil(), Items: make([]Limits, 0, len(codes))}
+	list := List{ExcludedUntil: stored.excludedUntil(), Items: make([]Limits, 0, len(codes))}
 	for _, code := range codes {
 		t, ok := tokens[code]
 		if !ok {
@@ -95,7 +109,7 @@ func (s *Service) ReadLimits(ctx context.Context, gameID, userID int64, code str
 		}
 		limits, err := stored.view(t)
 		if err != nil {
-			return LimitsList{}, err
+			return List{}, err
 		}
 		list.Items = append(list.Items, limits)
 	}
@@ -105,38 +119,38 @@ func (s *Service) ReadLimits(ctx context.Context, gameID, userID int64, code str
 	return list, nil
 }
 
-// SetLimits sets a player's own limits: a tighter one counts at once, a looser one in 24 hours, and
+// Set sets a player's own limits: a tighter one counts at once, a looser one in 24 hours, and
 // an exclusion is never shortened. The player may, and an operator, who can only tighten. It
 // returns the limits after it, and forbidden, user_not_found, token_not_found, invalid_request,
 // invalid_amount, and self_excluded when the exclusion would end earlier.
-func (s *Service) SetLimits(ctx context.Context, caller principal.Caller, in LimitsInput) (Limits, error) {
-	gameID, err := s.authorizeLimits(ctx, caller, in.UserID)
+func (s *Service) Set(ctx context.Context, caller principal.Caller, in Input) (Limits, error) {
+	gameID, err := s.authorize(ctx, caller, in.UserID)
 	if err != nil {
 		return Limits{}, err
 	}
 	if in.TokenCode == "" {
 		return Limits{}, apierror.InvalidRequest.WithField("tokenId", "required", "is required")
 	}
-	t, err := s.findDefinition(ctx, in.TokenCode)
+	t, err := s.wallets.FindDefinition(ctx, in.TokenCode)
 	if err != nil {
 		return Limits{}, err
 	}
 	change := limitChange{gameID: gameID, userID: in.UserID, token: t, byStaff: caller.Role != principal.Player}
-	if err := s.prepareLimits(ctx, in, t, &change); err != nil {
+	if err := s.prepare(ctx, in, t, &change); err != nil {
 		return Limits{}, err
 	}
-	if err := s.store.setLimits(ctx, change); err != nil {
+	if err := s.setLimits(ctx, change); err != nil {
 		return Limits{}, err
 	}
-	list, err := s.ReadLimits(ctx, gameID, in.UserID, in.TokenCode)
+	list, err := s.Read(ctx, gameID, in.UserID, in.TokenCode)
 	if err != nil {
 		return Limits{}, err
 	}
 	return list.Items[0], nil
 }
 
-// authorizeLimits returns the game of a player whose limits the caller may set.
-func (s *Service) authorizeLimits(ctx context.Context, caller principal.Caller, userID int64) (int64, error) {
+// authorize returns the game of a player whose limits the caller may set.
+func (s *Service) authorize(ctx context.Context, caller principal.Caller, userID int64) (int64, error) {
 	switch {
 	case caller.Role == principal.Player && caller.UserID == userID:
 		return caller.GameID, nil
@@ -148,8 +162,8 @@ func (s *Service) authorizeLimits(ctx context.Context, caller principal.Caller, 
 	return s.players.Game(ctx, userID)
 }
 
-// prepareLimits reads the input into the arguments of the script.
-func (s *Service) prepareLimits(ctx context.Context, in LimitsInput, t Token, change *limitChange) error {
+// prepare reads the input into the arguments of the script.
+func (s *Service) prepare(ctx context.Context, in Input, t wallet.Token, change *limitChange) error {
 	var faults apierror.FieldErrors
 	change.rooms, change.excluded = keepLimit, keepLimit
 	if in.MaxOpenRooms != nil {
@@ -165,7 +179,7 @@ func (s *Service) prepareLimits(ctx context.Context, in LimitsInput, t Token, ch
 	if in.ExcludedUntil != nil {
 		change.excluded = notExcluded
 		if until := *in.ExcludedUntil; until != nil {
-			now, err := s.store.db.ReadClock(ctx)
+			now, err := s.db.ReadClock(ctx)
 			if err != nil {
 				return err
 			}
@@ -194,7 +208,7 @@ const (
 )
 
 // limitText returns an amount as the script takes it.
-func limitText(field string, in **AmountInput, t Token) (string, error) {
+func limitText(field string, in **wallet.AmountInput, t wallet.Token) (string, error) {
 	if in == nil {
 		return keepLimit, nil
 	}

@@ -1,4 +1,4 @@
-package wallet_test
+package archiver_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/archiver"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -30,14 +32,14 @@ func BenchmarkArchive(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	makeGames(db)
+	moneytest.MakeGames(db)
 	dir := b.TempDir()
-	open := func() *wallet.Service {
+	open := func() node {
 		a, err := archive.Open("file://"+dir, archive.S3Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		return wallet.New(db, players{}, wallet.Options{Archive: a})
+		return newNode(db, a, archiver.Options{})
 	}
 	s := open()
 	if err := db.Client.HSet(b.Context(), keys.Token("GOLD"), "id", 1, "decimals", 0, "name", "Gold", "logo", "",
@@ -75,7 +77,7 @@ func BenchmarkArchive(b *testing.B) {
 				b.Fatal(err)
 			}
 			started := time.Now()
-			if err := s.Archive(b.Context(), game); err != nil {
+			if err := s.archiver.Archive(b.Context(), game); err != nil {
 				b.Fatal(err)
 			}
 			archiving += time.Since(started)

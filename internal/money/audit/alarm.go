@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"cmp"
@@ -13,9 +13,13 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Stops stops the money of games. *stops.Service implements it; without one nothing is stopped.
+// Stops stops the money of games. *stops.Service implements it.
 type Stops interface {
 	// Check returns store_unavailable when the money of a game is stopped.
 	Check(gameID int64) error
@@ -40,11 +44,15 @@ const (
 type GameDelta struct {
 	GameID    int64
 	TokenCode string
-	Units     Units // minted less all there is; 0 for a difference that an operator accepted
+	Units     wallet.Units // minted less all there is; 0 for a difference that an operator accepted
 }
 
-// alarm is what the leader knows of the games that it audits.
-type alarm struct {
+// Alarm audits games all the time, and stops the money of those where it is not conserved. It is
+// safe for concurrent use.
+type Alarm struct {
+	store
+	stops Stops
+
 	mu     sync.Mutex
 	deltas map[int64]gameDeltas
 	next   map[int64]int64          // the player before the next one to compare, by game
@@ -55,26 +63,30 @@ type alarm struct {
 // gameDeltas are the deltas of a game and when they were found.
 type gameDeltas struct {
 	at      time.Time
-	byToken map[string]Units
+	byToken map[string]wallet.Units
 	stopped bool // the money of the game was stopped for them
 }
 
-func newAlarm() *alarm {
-	return &alarm{deltas: map[int64]gameDeltas{}, next: map[int64]int64{}, broken: map[int64]map[int64]bool{}}
+// NewAlarm returns an alarm on an open store.
+func NewAlarm(db *redisdb.DB, ledgers *ledgerstore.Store, stops Stops) *Alarm {
+	return &Alarm{
+		store: store{db, ledgers}, stops: stops, deltas: map[int64]gameDeltas{}, next: map[int64]int64{},
+		broken: map[int64]map[int64]bool{},
+	}
 }
 
 // Deltas returns the deltas of the games that this node audited in the last minutes, by game. The
 // nodes take turns: another one may have audited a game since, after an operator accepted it.
-func (s *Service) Deltas() []GameDelta {
-	s.alarm.mu.Lock()
-	defer s.alarm.mu.Unlock()
+func (a *Alarm) Deltas() []GameDelta {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var list []GameDelta
-	for game, found := range s.alarm.deltas {
+	for game, found := range a.deltas {
 		if time.Since(found.at) > deltaLife {
-			delete(s.alarm.deltas, game)
+			delete(a.deltas, game)
 			continue
 		}
-		isAccepted := found.stopped && s.CheckMoney(game) == nil
+		isAccepted := found.stopped && a.stops.Check(game) == nil
 		for code, units := range found.byToken {
 			if isAccepted {
 				units = 0
@@ -88,123 +100,114 @@ func (s *Service) Deltas() []GameDelta {
 	return list
 }
 
-// CheckMoney returns store_unavailable when the money of a game is stopped. It must be called
-// before every script that moves money.
-func (s *Service) CheckMoney(gameID int64) error {
-	if s.stops == nil {
+// AuditGames audits games as their leader, and stops those whose money is not conserved.
+func (a *Alarm) AuditGames(ctx context.Context, gameIDs []int64) error {
+	if len(gameIDs) == 0 {
 		return nil
 	}
-	return s.stops.Check(gameID)
-}
-
-// auditGames audits games as their leader, and stops those whose money is not conserved.
-func (s *Service) auditGames(ctx context.Context, gameIDs []int64) error {
-	if s.stops == nil || len(gameIDs) == 0 {
-		return nil
-	}
-	all, err := s.store.readTotals(ctx, gameIDs)
+	all, err := a.ledgers.ReadTotals(ctx, gameIDs)
 	if err != nil {
 		return err
 	}
-	s.alarm.mu.Lock()
-	turn := s.alarm.turn
-	s.alarm.turn += watchedGames
-	s.alarm.mu.Unlock()
+	a.mu.Lock()
+	turn := a.turn
+	a.turn += watchedGames
+	a.mu.Unlock()
 	var errs []error
 	for i, t := range all {
-		if t.defect != nil { // logged by the audit of an operator; the scripts that need it fail
+		if t.Defect != nil { // logged by the audit of an operator; the scripts that need it fail
 			continue
 		}
 		withWallets := (i-turn%len(all)+len(all))%len(all) < watchedGames
-		errs = append(errs, s.auditGame(ctx, t, withWallets))
+		errs = append(errs, a.auditGame(ctx, t, withWallets))
 	}
 	return errors.Join(errs...)
 }
 
 // moneyDefect is a difference that an operator can accept.
 type moneyDefect struct {
-	account string // "total", or "w7" for a wallet
-	code    string // of the token
-	units   Units  // too little where it is positive
+	account string       // "total", or "w7" for a wallet
+	code    string       // of the token
+	units   wallet.Units // too little where it is positive
 }
 
 func (d moneyDefect) field() string { return d.account + ":" + d.code }
 
-func (s *Service) auditGame(ctx context.Context, t totals, withWallets bool) error {
-	found := gameDeltas{at: time.Now(), byToken: map[string]Units{}}
+func (a *Alarm) auditGame(ctx context.Context, t ledgerstore.Totals, withWallets bool) error {
+	found := gameDeltas{at: time.Now(), byToken: map[string]wallet.Units{}}
 	var defects []moneyDefect
-	for code, of := range t.tokens {
+	for code, of := range t.Tokens {
 		found.byToken[code] = 0
 		if delta := deltaOf(of); delta != 0 {
-			defects = append(defects, moneyDefect{"total", code, delta})
+			defects = append(defects, moneyDefect{"total", code, wallet.Units(delta)})
 		}
 	}
 	if withWallets {
-		wallets, err := s.compareSomeWallets(ctx, t.gameID)
+		wallets, err := a.compareSomeWallets(ctx, t.GameID)
 		if err != nil {
 			return err
 		}
 		defects = append(defects, wallets...)
 	}
 	if len(defects) > 0 {
-		accepted, err := s.store.readDefects(ctx, t.gameID)
+		accepted, err := a.readDefects(ctx, t.GameID)
 		if err != nil {
 			return err
 		}
 		defects = slices.DeleteFunc(defects, func(d moneyDefect) bool { return accepted.isAccepted(d) })
 	}
 	for _, d := range defects {
-		found.byToken[d.code] = addUnits(found.byToken[d.code], d.units)
+		found.byToken[d.code] = ledger.AddBounded(found.byToken[d.code], d.units)
 	}
-	s.alarm.mu.Lock()
-	s.alarm.deltas[t.gameID] = found
-	s.alarm.mu.Unlock()
+	a.mu.Lock()
+	a.deltas[t.GameID] = found
+	a.mu.Unlock()
 	if len(defects) == 0 {
 		return nil
 	}
-	if err := s.store.saveFoundDefects(ctx, t.gameID, defects); err != nil {
+	if err := a.saveFoundDefects(ctx, t.GameID, defects); err != nil {
 		return err
 	}
 	first := defects[0]
 	detail := fmt.Sprintf("%d accounts differ from the ledger, the first %s by %s units of %s", len(defects),
 		first.account, first.units, first.code)
-	if err := s.stops.Add(ctx, t.gameID, conservationCause, detail); err != nil {
+	if err := a.stops.Add(ctx, t.GameID, conservationCause, detail); err != nil {
 		return err
 	}
 	found.stopped = true
-	s.alarm.mu.Lock()
-	s.alarm.deltas[t.gameID] = found
-	s.alarm.mu.Unlock()
+	a.mu.Lock()
+	a.deltas[t.GameID] = found
+	a.mu.Unlock()
 	// An operator may have accepted them between the look and the stop, and lifted nothing.
-	accepted, err := s.store.readDefects(ctx, t.gameID)
+	accepted, err := a.readDefects(ctx, t.GameID)
 	if err != nil || slices.ContainsFunc(defects, func(d moneyDefect) bool { return !accepted.isAccepted(d) }) {
 		return err
 	}
-	return s.stops.Lift(ctx, t.gameID, conservationCause)
+	return a.stops.Lift(ctx, t.GameID, conservationCause)
 }
 
 // compareSomeWallets compares the next wallets of a game, and those that differed before, with
 // their last lines.
-func (s *Service) compareSomeWallets(ctx context.Context, gameID int64) ([]moneyDefect, error) {
-	last, err := s.store.readLastUserID(ctx)
+func (a *Alarm) compareSomeWallets(ctx context.Context, gameID int64) ([]moneyDefect, error) {
+	last, err := a.readLastUserID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.alarm.mu.Lock()
-	after := s.alarm.next[gameID]
+	a.mu.Lock()
+	after := a.next[gameID]
 	if after >= last {
 		after = 0
 	}
 	upTo := min(last, after+watchedWallets)
-	s.alarm.next[gameID] = upTo
-	players := slices.Collect(maps.Keys(s.alarm.broken[gameID]))
-	s.alarm.mu.Unlock()
+	a.next[gameID] = upTo
+	players := slices.Collect(maps.Keys(a.broken[gameID]))
+	a.mu.Unlock()
 	for id := after + 1; id <= upTo; id++ {
 		players = append(players, id)
 	}
 	slices.Sort(players)
 	players = slices.Compact(players)
-	at, err := s.store.readSnapshot(ctx, gameID, players)
+	at, err := a.readSnapshot(ctx, gameID, players)
 	if err != nil {
 		return nil, err
 	}
@@ -217,39 +220,39 @@ func (s *Service) compareSomeWallets(ctx context.Context, gameID int64) ([]money
 		}
 	}
 	slices.SortFunc(defects, func(a, b moneyDefect) int { return cmp.Compare(a.field(), b.field()) })
-	s.alarm.mu.Lock()
-	s.alarm.broken[gameID] = broken
-	s.alarm.mu.Unlock()
+	a.mu.Lock()
+	a.broken[gameID] = broken
+	a.mu.Unlock()
 	return defects, nil
 }
 
 // differences returns by token what a wallet has too little of, compared with the newest lines. A
 // token that they do not have is not compared, unless there is no line at all.
-func (w storedWallet) differences() map[string]Units {
+func (w storedWallet) differences() map[string]wallet.Units {
 	if w.defect != nil {
 		return nil
 	}
-	last := map[string]tokenBalance{}
+	last := map[string]wallet.StoredBalance{}
 	for _, entry := range slices.Backward(w.newest) {
-		line, err := decodeLineBalance(entry)
+		line, err := wallet.DecodeLineBalance(entry)
 		if err != nil {
 			return nil // an operator's audit shows it
 		}
-		if _, ok := last[line.code]; !ok {
-			last[line.code] = line.tokenBalance
+		if _, ok := last[line.Code]; !ok {
+			last[line.Code] = line.StoredBalance
 		}
 	}
 	all := int64(len(w.newest)) == w.lineCount && w.base == 0
-	found := map[string]Units{}
+	found := map[string]wallet.Units{}
 	for code, b := range w.balances {
 		line, ok := last[code]
-		if units := line.free + line.held - b.free - b.held; units != 0 && (ok || all) {
+		if units := line.Free + line.Held - b.Free - b.Held; units != 0 && (ok || all) {
 			found[code] = units
 		}
 	}
 	for code, line := range last {
-		if _, ok := w.balances[code]; !ok && line.free+line.held != 0 {
-			found[code] = line.free + line.held
+		if _, ok := w.balances[code]; !ok && line.Free+line.Held != 0 {
+			found[code] = line.Free + line.Held
 		}
 	}
 	return found
@@ -258,45 +261,29 @@ func (w storedWallet) differences() map[string]Units {
 // AcceptedDefect is a difference that an operator has accepted: it stops the money no more, as long
 // as it stays what it is.
 type AcceptedDefect struct {
-	Account   string `json:"account"` // "total" or "w<user>"
-	TokenCode string `json:"tokenId"`
-	Units     Units  `json:"deltaAmount,string"` // too little where it is positive
+	Account   string       `json:"account"` // "total" or "w<user>"
+	TokenCode string       `json:"tokenId"`
+	Units     wallet.Units `json:"deltaAmount,string"` // too little where it is positive
 }
 
-// AcceptAudit accepts what the audit has found in a game, so that its money goes on. The caller
+// Accept accepts what the audit has found in a game, so that its money goes on. The caller
 // must be an operator, the reason 1 to 200 characters. It returns forbidden, invalid_request.
-func (s *Service) AcceptAudit(
+func (a *Alarm) Accept(
 	ctx context.Context, caller principal.Caller, gameID int64, reason string,
 ) ([]AcceptedDefect, error) {
 	if caller.Role != principal.Operator {
 		return nil, apierror.Forbidden
 	}
-	var v validator
-	v.checkReason(reason)
-	if v.Err() != nil {
-		return nil, v.Err()
+	if err := wallet.CheckReason(reason); err != nil {
+		return nil, err
 	}
-	defects, err := s.store.acceptDefects(ctx, gameID)
+	defects, err := a.acceptDefects(ctx, gameID)
 	if err != nil {
 		return nil, err
 	}
-	if s.stops != nil {
-		if err := s.stops.Lift(ctx, gameID, conservationCause); err != nil {
-			return nil, err
-		}
+	if err := a.stops.Lift(ctx, gameID, conservationCause); err != nil {
+		return nil, err
 	}
 	slog.WarnContext(ctx, "an operator accepted the money of a game as it is", "game", gameID, "reason", reason)
 	return defects, nil
-}
-
-// errGrantWaits returns the error of a grant in a game whose money is stopped. It is not retryable,
-// so that the player is let in; the next sign-in gives the grant.
-func errGrantWaits(stopped error) error {
-	e, ok := apierror.As(stopped)
-	if !ok {
-		return stopped
-	}
-	waits := *e
-	waits.Retryable = false
-	return &waits
 }

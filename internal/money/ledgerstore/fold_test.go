@@ -1,4 +1,4 @@
-package wallet_test
+package ledgerstore_test
 
 import (
 	"cmp"
@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -17,6 +21,46 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 	"pgregory.net/rapid"
 )
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const (
+	game      = moneytest.Game
+	otherGame = moneytest.OtherGame
+
+	userID, strangerID = 7, 8 // players of game and of otherGame
+)
+
+type auditor = audit.Service
+
+// node is a node that folds.
+type node struct {
+	*wallet.Service
+	*auditor
+	ledgers *ledgerstore.Store
+}
+
+func newNode(db *redisdb.DB) node {
+	moneytest.MakeGames(db)
+	return newNodeOf(db, moneytest.Players{strangerID: otherGame})
+}
+
+func newNodeOf(db *redisdb.DB, players moneytest.Players) node {
+	ledgers := ledgerstore.New(db, nil)
+	s := wallet.New(db, players, wallet.Options{Ledgers: ledgers})
+	return node{s, audit.New(db, ledgers, s), ledgers}
+}
+
+// wantBalanced fails the test unless both reports are balanced.
+func wantBalanced(t *testing.T, s node) {
+	t.Helper()
+	if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
+		t.Fatalf("the quick report: %+v, %v", r, err)
+	}
+	if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced {
+		t.Fatalf("the deep report: %+v, %v", d, err)
+	}
+}
 
 // The entries are added in Lua, page by page, and by Redis.
 func TestFoldedTotalsAreTheSumsOfTheLedger(t *testing.T) {
@@ -27,13 +71,13 @@ func TestFoldedTotalsAreTheSumsOfTheLedger(t *testing.T) {
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
 		t.Run(store, func(t *testing.T) {
-			s := newService(db)
+			s := newNode(db)
 			rapid.Check(t, func(t *rapid.T) { checkFold(t, db, s) })
 		})
 	}
 }
 
-func checkFold(t *rapid.T, db *redisdb.DB, s *wallet.Service) {
+func checkFold(t *rapid.T, db *redisdb.DB, s node) {
 	ctx := t.Context()
 	db.Client.Del(ctx, keys.Ledger(game), keys.LedgerBase(game), keys.Totals(game))
 	base := rapid.Int64Range(0, 5).Draw(t, "removed entries")
@@ -88,14 +132,14 @@ func checkFold(t *rapid.T, db *redisdb.DB, s *wallet.Service) {
 
 func TestALongLedgerIsFoldedInPages(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		s := newNode(db)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		const entries = 2500 // more than the quick report reads without folding
-		credit(t, s, 1, "GOLD", "1")
+		moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		for range entries - 1 {
-			addEntry(t, db, "GOLD", "m:-1;w1:1")
+			moneytest.AddEntry(t, db, "GOLD", "m:-1;w1:1")
 		}
-		addUnits(t, db, keys.Totals(game), "minted:GOLD", entries-1)
+		moneytest.AddUnits(t, db, keys.Totals(game), "minted:GOLD", entries-1)
 		if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced || r.Tokens[0].WalletsUnits != entries {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -114,20 +158,16 @@ func wantFolded(t *testing.T, db *redisdb.DB, gameID, want int64) {
 // Every node runs the folding, and any one of them does it.
 func TestTheTotalsFollowTheLedger(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		nodes := []*wallet.Service{
-			wallet.New(db, players{strangerID: otherGame}, wallet.Options{}),
-			wallet.New(db, players{strangerID: otherGame}, wallet.Options{}),
-		}
-		makeGames(db)
-		createToken(t, nodes[0], "GOLD", 0)
+		nodes := []node{newNode(db), newNode(db)}
+		moneytest.CreateToken(t, nodes[0].Service, "GOLD", 0)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, len(nodes))
 		for _, node := range nodes {
 			go func() { ended <- node.Run(ctx) }()
 		}
-		credit(t, nodes[0], userID, "GOLD", "10")
-		credit(t, nodes[1], strangerID, "GOLD", "20")
-		debit(t, nodes[1], strangerID, "GOLD", "5")
+		moneytest.Credit(t, nodes[0].Service, userID, "GOLD", "10")
+		moneytest.Credit(t, nodes[1].Service, strangerID, "GOLD", "20")
+		moneytest.Debit(t, nodes[1].Service, strangerID, "GOLD", "5")
 		for gameID, want := range map[int64]string{game: "10", otherGame: "15"} {
 			redistest.Eventually(t, "the totals have what was minted", func() bool {
 				return db.Client.HGet(t.Context(), keys.Totals(gameID), "wallets:GOLD").Val() == want
@@ -157,10 +197,10 @@ func foldAs(t *testing.T, db *redisdb.DB, fence string, before, base int64) scri
 
 func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := newService(db)
-		createToken(t, s, "GOLD", 0)
+		s := newNode(db)
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
 		for range 5 {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
 		folded := int64(0)
 		for i, c := range []struct {
@@ -197,7 +237,7 @@ func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
 
 func TestAGameAtRestIsNotWritten(t *testing.T) {
 	db := redistest.Single(t)
-	s := newService(db)
+	s := newNode(db)
 	if err := s.Fold(t.Context(), otherGame); err != nil {
 		t.Fatal(err)
 	}
@@ -210,17 +250,17 @@ func TestAGameAtRestIsNotWritten(t *testing.T) {
 func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		const games = 5
-		playersOf := players{}
+		playersOf := moneytest.Players{}
 		for id := range int64(games) {
 			playersOf[id+1] = id + 1 // player 3 is of game 3
 		}
 		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		s := wallet.New(db, playersOf, wallet.Options{})
-		createToken(t, s, "GOLD", 1)
+		s := newNodeOf(db, playersOf)
+		moneytest.CreateToken(t, s.Service, "GOLD", 1)
 		for id := range int64(games) {
-			credit(t, s, id+1, "GOLD", wallet.AmountInput(fmt.Sprint(id+1)))
+			moneytest.Credit(t, s.Service, id+1, "GOLD", wallet.AmountInput(fmt.Sprint(id+1)))
 			b, err := s.ReadBalance(t.Context(), id+1, id+1, "GOLD")
 			if err != nil || b.SpendableUnits != wallet.Units(10*(id+1)) {
 				t.Errorf("player %d: %+v, %v", id+1, b, err)
@@ -253,8 +293,8 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		// What one game has too much does not make up for what another one lacks.
-		addUnits(t, db, keys.Totals(2), "house:GOLD", 1)
-		addUnits(t, db, keys.Totals(3), "house:GOLD", -1)
+		moneytest.AddUnits(t, db, keys.Totals(2), "house:GOLD", 1)
+		moneytest.AddUnits(t, db, keys.Totals(3), "house:GOLD", -1)
 		if r, err = s.Audit(t.Context(), 0); err != nil || r.Balanced || r.Tokens[0].DeltaUnits != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -269,9 +309,9 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 
 func TestEntriesThatLeftTheLedgerBeforeTheyWereFoldedAreAnError(t *testing.T) {
 	db := redistest.Single(t)
-	s := newService(db)
-	createToken(t, s, "GOLD", 0)
-	credit(t, s, 1, "GOLD", "1")
+	s := newNode(db)
+	moneytest.CreateToken(t, s.Service, "GOLD", 0)
+	moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 	db.Client.Set(t.Context(), keys.LedgerBase(game), 1, 0)
 	if _, err := s.Audit(t.Context(), game); err == nil {
 		t.Error("the audit returned no error")
@@ -283,14 +323,14 @@ func TestEntriesThatLeftTheLedgerBeforeTheyWereFoldedAreAnError(t *testing.T) {
 
 func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		ctx, s := t.Context(), newService(db)
-		createToken(t, s, "GOLD", 2)
+		ctx, s := t.Context(), newNode(db)
+		moneytest.CreateToken(t, s.Service, "GOLD", 2)
 		for _, g := range []int64{game, otherGame} {
 			entry := "1|nonce|GOLD|test|test|m:-5;h:5"
 			if err := db.Client.RPush(ctx, keys.Ledger(g), entry).Err(); err != nil {
 				t.Fatal(err)
 			}
-			addUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
+			moneytest.AddUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
 		}
 		if err := db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err(); err != nil {
 			t.Fatal(err)
@@ -311,6 +351,29 @@ func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Whichever node folds an entry counts it, once.
+func TestWhatMovedIsCountedByOneNode(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		one, other := newNode(db), newNode(db)
+		moneytest.CreateToken(t, one.Service, "GOLD", 2)
+		moneytest.Credit(t, one.Service, 7, "GOLD", "2.5")
+		moneytest.Credit(t, other.Service, 7, "GOLD", wallet.AmountInput("1"))
+		if err := one.Fold(t.Context(), game); err != nil {
+			t.Fatal(err)
+		}
+		moneytest.Debit(t, one.Service, 7, "GOLD", "0.5")
+		for _, s := range []node{other, one} {
+			if err := s.Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, b := one.ledgers.Moved(), other.ledgers.Moved()
+		if a.Entries != 2 || a.Units["GOLD"] != 350 || b.Entries != 1 || b.Units["GOLD"] != 50 {
+			t.Errorf("%+v and %+v", a, b)
 		}
 	})
 }

@@ -1,21 +1,22 @@
-package wallet
+package audit
 
 import (
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 // readLastUserID returns the last user id that was given, 0 before the first.
 func (s store) readLastUserID(ctx context.Context) (int64, error) {
-	return optionalInt(s.db.Client.Get(ctx, keys.UserIDCounter()))
+	return redisdb.OptionalInt(s.db.Client.Get(ctx, keys.UserIDCounter()))
 }
 
 // knownDefects are the fields of keys.AuditDefects, in minor units.
-type knownDefects map[string]Units
+type knownDefects map[string]wallet.Units
 
 func (k knownDefects) isAccepted(d moneyDefect) bool {
 	units, ok := k[keys.DefectAccepted+d.field()]
@@ -29,7 +30,7 @@ func (s store) readDefects(ctx context.Context, gameID int64) (knownDefects, err
 	}
 	known, v := knownDefects{}, redisdb.NewFields("what the audit found", fields)
 	for field := range fields {
-		known[field] = Units(v.Int(field))
+		known[field] = wallet.Units(v.Int(field))
 	}
 	return known, v.Err()
 }

@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
@@ -39,10 +42,10 @@ func (n noted) Lift(_ context.Context, gameID int64, _ string) error {
 // An alarm that heard of missing units alone would not hear of units that somebody made.
 func TestTheAlarmHearsOfTooMuchAndOfTooLittle(t *testing.T) {
 	db := redistest.Single(t)
-	for _, delta := range []Units{-1, 0, 1, MaxUnits} {
+	for _, delta := range []wallet.Units{-1, 0, 1, wallet.MaxUnits} {
 		stopped := noted{}
-		s := New(db, nil, Options{Stops: stopped})
-		books := totals{gameID: looked, tokens: map[string]tokenTotals{"GOLD": {totalMinted: delta}}}
+		s := NewAlarm(db, ledgerstore.New(db, nil), stopped)
+		books := ledgerstore.Totals{GameID: looked, Tokens: ledger.Totals{"GOLD": {totalMinted: int64(delta)}}}
 		if err := s.auditGame(t.Context(), books, false); err != nil {
 			t.Fatal(err)
 		}
@@ -56,38 +59,40 @@ func TestTheAlarmHearsOfTooMuchAndOfTooLittle(t *testing.T) {
 }
 
 // newLine returns a line after which the player has so many units of a token.
-func newLine(code string, free, held Units) string {
+func newLine(code string, free, held wallet.Units) string {
 	return fmt.Sprintf("1-n|1|x|%s|credit||%d|%d||", code, free, held)
 }
 
 func TestAWalletDiffersFromItsLinesInEitherDirection(t *testing.T) {
-	gold := func(free, held Units) map[string]tokenBalance { return map[string]tokenBalance{"GOLD": {free, held}} }
+	gold := func(free, held wallet.Units) map[string]wallet.StoredBalance {
+		return map[string]wallet.StoredBalance{"GOLD": {Free: free, Held: held}}
+	}
 	for name, c := range map[string]struct {
-		wallet storedWallet
-		want   map[string]Units
+		stored storedWallet
+		want   map[string]wallet.Units
 	}{
 		"the same": {storedWallet{balances: gold(5, 2), lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}}, nil},
 		"a unit too much": {
 			storedWallet{balances: gold(6, 2), lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}},
-			map[string]Units{"GOLD": -1},
+			map[string]wallet.Units{"GOLD": -1},
 		},
 		"a unit too little": {
 			storedWallet{balances: gold(4, 2), lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}},
-			map[string]Units{"GOLD": 1},
+			map[string]wallet.Units{"GOLD": 1},
 		},
 		"a held unit too little": {
 			storedWallet{balances: gold(5, 1), lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}},
-			map[string]Units{"GOLD": 1},
+			map[string]wallet.Units{"GOLD": 1},
 		},
 		"the newest line counts": {
 			storedWallet{balances: gold(6, 0), lineCount: 2, newest: []string{newLine("GOLD", 5, 0), newLine("GOLD", 6, 0)}},
 			nil,
 		},
 		"the token is gone": {
-			storedWallet{lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}}, map[string]Units{"GOLD": 7},
+			storedWallet{lineCount: 1, newest: []string{newLine("GOLD", 5, 2)}}, map[string]wallet.Units{"GOLD": 7},
 		},
 		"it was spent":     {storedWallet{lineCount: 1, newest: []string{newLine("GOLD", 0, 0)}}, nil},
-		"there is no line": {storedWallet{balances: gold(5, 0)}, map[string]Units{"GOLD": -5}},
+		"there is no line": {storedWallet{balances: gold(5, 0)}, map[string]wallet.Units{"GOLD": -5}},
 		"an older line has the token": {
 			storedWallet{balances: gold(5, 0), lineCount: 2, newest: []string{newLine("GEMS", 0, 0)}}, nil,
 		},
@@ -95,7 +100,7 @@ func TestAWalletDiffersFromItsLinesInEitherDirection(t *testing.T) {
 			storedWallet{balances: gold(5, 0), lineCount: 1, base: 1, newest: []string{newLine("GEMS", 0, 0)}}, nil,
 		},
 	} {
-		if got := c.wallet.differences(); !maps.Equal(got, c.want) {
+		if got := c.stored.differences(); !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v; want %v", name, got, c.want)
 		}
 	}
@@ -105,7 +110,7 @@ func TestAWalletDiffersFromItsLinesInEitherDirection(t *testing.T) {
 // differed is compared in every look until it is right.
 func TestTheAlarmWalksOverAllWallets(t *testing.T) {
 	db := redistest.Single(t)
-	s := New(db, nil, Options{Stops: noted{}})
+	s := NewAlarm(db, ledgerstore.New(db, nil), noted{})
 	const last = 2*watchedWallets + 50
 	if err := db.Client.Set(t.Context(), keys.UserIDCounter(), last, 0).Err(); err != nil {
 		t.Fatal(err)

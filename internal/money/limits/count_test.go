@@ -1,4 +1,4 @@
-package wallet
+package limits
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 // A loss counts in its hour and the 24 after it, and a stake counts as an open room for as long as
 // it is held.
 func TestStakesOfTwoDaysAgoAreOpenAndNoLosses(t *testing.T) {
-	const user, oldRoom, newRoom = 9, "tour:1", "tour:2"
+	const looked, user, oldRoom, newRoom = 7, 9, "tour:1", "tour:2"
 	db := redistest.Single(t)
-	s := store{db: db}
+	s := &Service{db: db}
 	now := db.Client.Time(t.Context()).Val()
 	thisHour := hourOf(now.UnixMilli())
 	var lines []any

@@ -1,4 +1,4 @@
-package wallet
+package limits
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
@@ -28,7 +29,7 @@ type storedLimits struct {
 	records  map[string]string // by code, packed as limitsLayout
 }
 
-func (s store) readLimits(ctx context.Context, gameID, userID int64) (storedLimits, error) {
+func (s *Service) readLimits(ctx context.Context, gameID, userID int64) (storedLimits, error) {
 	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(gameID, userID)).Result()
 	if err != nil {
 		return storedLimits{}, redisdb.WrapError("read the limits of a player", err)
@@ -61,19 +62,19 @@ func (l storedLimits) excludedUntil() *time.Time {
 }
 
 // view returns the limits of a token as they count now.
-func (l storedLimits) view(t Token) (Limits, error) {
-	v := Limits{TokenCode: t.Code, ExcludedUntil: l.excludedUntil(), Pending: []PendingLimit{}}
+func (l storedLimits) view(t wallet.Token) (Limits, error) {
+	v := Limits{TokenCode: t.Code, ExcludedUntil: l.excludedUntil(), Pending: []Pending{}}
 	text, ok := l.records[t.Code]
 	if !ok {
 		return v, nil
 	}
 	r := limitsLayout.Split(text)
-	limit := func(name, wireName string, decimals int) *Amount {
+	limit := func(name, wireName string, decimals int) *wallet.Amount {
 		now, next, from := r.Text(name), r.Text(name+"_next"), r.Text(name+"_from")
 		if from != "" {
 			at := r.Time(name + "_from")
 			if at.After(l.now) {
-				pending := PendingLimit{Limit: wireName, Value: l.amount(&r, name+"_next", next, decimals), From: at}
+				pending := Pending{Limit: wireName, Value: l.amount(&r, name+"_next", next, decimals), From: at}
 				if pending.Value != nil {
 					pending.Units = new(pending.Value.Units.String())
 				}
@@ -92,7 +93,7 @@ func (l storedLimits) view(t Token) (Limits, error) {
 	v.OpenRooms = new(r.Int("open"))
 	lost := t.AmountOf(sumLosses(r.Text("hours"), l.now))
 	v.Lost, v.LostUnits = &lost, new(lost.Units.String())
-	for amount, units := range map[*Amount]**string{v.MaxStake: &v.MaxStakeUnits, v.MaxLoss: &v.MaxLossUnits} {
+	for amount, units := range map[*wallet.Amount]**string{v.MaxStake: &v.MaxStakeUnits, v.MaxLoss: &v.MaxLossUnits} {
 		if amount != nil {
 			*units = new(amount.Units.String())
 		}
@@ -101,22 +102,22 @@ func (l storedLimits) view(t Token) (Limits, error) {
 }
 
 // amount returns a limit of a record, nil for none.
-func (l storedLimits) amount(r *redisdb.PackedRecord, name, text string, decimals int) *Amount {
+func (l storedLimits) amount(r *redisdb.PackedRecord, name, text string, decimals int) *wallet.Amount {
 	if text == noLimit {
 		return nil
 	}
-	return &Amount{Units: Units(r.Int(name)), Decimals: decimals}
+	return &wallet.Amount{Units: wallet.Units(r.Int(name)), Decimals: decimals}
 }
 
 // sumLosses sums as lib_check_limits.lua does: this hour and the 24 before it.
-func sumLosses(hours string, now time.Time) (sum Units) {
+func sumLosses(hours string, now time.Time) (sum wallet.Units) {
 	oldest := hourOf(now.UnixMilli()) - lossHours
 	for entry := range strings.SplitSeq(hours, ",") {
 		hourText, unitsText, _ := strings.Cut(entry, ":")
 		hour, hourErr := strconv.ParseInt(hourText, 10, 64)
 		units, unitsErr := strconv.ParseInt(unitsText, 10, 64)
 		if hourErr == nil && unitsErr == nil && hour >= oldest {
-			sum = boundLoss(sum + Units(units))
+			sum = boundLoss(sum + wallet.Units(units))
 		}
 	}
 	return sum
@@ -128,12 +129,14 @@ const lossHours = 24
 func hourOf(ms int64) int64 { return ms / time.Hour.Milliseconds() }
 
 // boundLoss keeps a sum of losses where Lua's numbers are exact.
-func boundLoss(sum Units) Units { return max(-MaxUnits, min(MaxUnits, sum)) }
+func boundLoss(sum wallet.Units) wallet.Units {
+	return max(-wallet.MaxUnits, min(wallet.MaxUnits, sum))
+}
 
 // limitChange is one run of wallet_limit. Limits are texts of minor units, noLimit or keepLimit.
 type limitChange struct {
 	gameID, userID     int64
-	token              Token
+	token              wallet.Token
 	byStaff            bool
 	stake, rooms, loss string
 	excluded           string // ms, notExcluded or keepLimit
@@ -142,7 +145,7 @@ type limitChange struct {
 // maxLimitAttempts bounds how often a player's stakes are counted again because money moved.
 const maxLimitAttempts = 16
 
-func (s store) setLimits(ctx context.Context, c limitChange) error {
+func (s *Service) setLimits(ctx context.Context, c limitChange) error {
 	staff := 0
 	if c.byStaff {
 		staff = 1
@@ -196,28 +199,28 @@ const (
 
 // countStakes counts the rooms with a stake and the losses of the last hours from the player's
 // lines, newest first, until the lines are older and account for all stakes that are held.
-func (s store) countStakes(ctx context.Context, gameID, userID int64, code string) (stakeCount, error) {
+func (s *Service) countStakes(ctx context.Context, gameID, userID int64, code string) (stakeCount, error) {
 	now, err := s.db.ReadClock(ctx)
 	if err != nil {
 		return stakeCount{}, err
 	}
 	oldest := hourOf(now.UnixMilli()) - lossHours
-	counted, held := stakeCount{}, Units(0)
-	closed, lost := map[string]bool{}, map[int64]Units{}
+	counted, held := stakeCount{}, wallet.Units(0)
+	closed, lost := map[string]bool{}, map[int64]wallet.Units{}
 	for page := range int64(countedPages) {
-		entries, wallet, err := s.readLinesPage(ctx, gameID, userID, code, page)
+		entries, at, err := s.readLinesPage(ctx, gameID, userID, code, page)
 		if err != nil {
 			return stakeCount{}, err
 		}
 		if counted.seq == "" {
-			counted.seq = wallet.seq
+			counted.seq = at.seq
 		}
-		if counted.seq != wallet.seq {
+		if counted.seq != at.seq {
 			break // the script returns stale
 		}
 		recent := true
 		for _, entry := range slices.Backward(entries) {
-			line, err := decodeLine(0, entry)
+			line, err := wallet.DecodeLine(0, entry)
 			if err != nil {
 				return stakeCount{}, err
 			}
@@ -235,7 +238,7 @@ func (s store) countStakes(ctx context.Context, gameID, userID int64, code strin
 			}
 			closed[line.Ref] = true
 		}
-		if len(entries) < countedPageSize || !recent && held >= wallet.held {
+		if len(entries) < countedPageSize || !recent && held >= at.held {
 			break
 		}
 	}
@@ -253,12 +256,12 @@ const entryReason = "entry"
 // walletAt is where a wallet was when a page of its lines was read.
 type walletAt struct {
 	seq  string
-	held Units // of one token
+	held wallet.Units // of one token
 }
 
 // readLinesPage returns a page of a player's lines, 0 the newest, oldest first, and the wallet at
 // the same instant.
-func (s store) readLinesPage(
+func (s *Service) readLinesPage(
 	ctx context.Context, gameID, userID int64, code string, page int64,
 ) (entries []string, at walletAt, err error) {
 	var lines *redis.StringSliceCmd
@@ -276,8 +279,8 @@ func (s store) readLinesPage(
 	if at.seq == "" {
 		at.seq = "0"
 	}
-	balances, err := decodeWallet(redisdb.HashOf(map[string]string{code: orZero(v.NextText())}))
-	at.held = balances[code].held
+	balances, err := wallet.DecodeBalances(redisdb.HashOf(map[string]string{code: orZero(v.NextText())}))
+	at.held = balances[code].Held
 	return lines.Val(), at, err
 }
 
@@ -289,9 +292,9 @@ func orZero(balance string) string {
 	return balance
 }
 
-// LimitError returns the error of a player's own limit, with its members. status is that of a
+// Error returns the error of a player's own limit, with its members. status is that of a
 // script that takes a stake, values follow it.
-func LimitError(status scripts.Status, values *redisdb.Values) error {
+func Error(status scripts.Status, values *redisdb.Values) error {
 	if status == apierror.SelfExcluded.Code {
 		return selfExcluded(values.NextTime())
 	}
@@ -302,16 +305,16 @@ func LimitError(status scripts.Status, values *redisdb.Values) error {
 			open, limit).WithMember("limit", limitMaxOpenRooms).WithMember("max", limit).
 			WithMember("openRooms", open).WithMember("tokenId", tokenID)
 	}
-	name, limited, lost := limitMaxStake, apierror.StakeLimit, Units(0)
+	name, limited, lost := limitMaxStake, apierror.StakeLimit, wallet.Units(0)
 	if status == apierror.LossLimit.Code {
-		name, limited, lost = limitMaxLoss, apierror.LossLimit, Units(values.NextInt())
+		name, limited, lost = limitMaxLoss, apierror.LossLimit, wallet.Units(values.NextInt())
 	}
-	entry, tokenID, decimals := Units(values.NextInt()), values.NextText(), int(values.NextInt())
-	amount := func(units Units) Amount { return Amount{Units: units, Decimals: decimals} }
+	entry, tokenID, decimals := wallet.Units(values.NextInt()), values.NextText(), int(values.NextInt())
+	amount := func(units wallet.Units) wallet.Amount { return wallet.Amount{Units: units, Decimals: decimals} }
 	err := limited.WithReason("the entry is %s %s and the player's limit %s",
-		entry.Decimal(decimals), tokenID, Units(limit).Decimal(decimals)).
-		WithMember("limit", name).WithMember("max", amount(Units(limit))).
-		WithMember("maxAmount", Units(limit).String()).WithMember("required", amount(entry)).
+		entry.Decimal(decimals), tokenID, wallet.Units(limit).Decimal(decimals)).
+		WithMember("limit", name).WithMember("max", amount(wallet.Units(limit))).
+		WithMember("maxAmount", wallet.Units(limit).String()).WithMember("required", amount(entry)).
 		WithMember("requiredAmount", entry.String()).WithMember("tokenId", tokenID)
 	if name == limitMaxLoss {
 		err = err.WithMember("lost", amount(lost)).WithMember("lostAmount", lost.String())

@@ -1,4 +1,4 @@
-package wallet
+package audit
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
@@ -33,19 +35,19 @@ func (r *Report) decide() { r.Balanced = r.SumsAgree && len(r.Stopped) == 0 }
 // larger than a browser's number holds exactly, so each has its minor units beside it. A sum over
 // games stops at 2^63-1.
 type TokenTotal struct {
-	TokenCode    string `json:"tokenId"` // code of the token
-	Minted       Amount `json:"minted"`  // what was brought in, less what was taken out
-	MintedUnits  Units  `json:"mintedAmount,string"`
-	Wallets      Amount `json:"wallets"` // what players can spend
-	WalletsUnits Units  `json:"walletsAmount,string"`
-	Escrow       Amount `json:"escrow"` // stakes in rooms and fees in tournaments that have not ended
-	EscrowUnits  Units  `json:"escrowAmount,string"`
-	Prizes       Amount `json:"prizes"` // promised and not paid yet
-	PrizesUnits  Units  `json:"prizesAmount,string"`
-	House        Amount `json:"house"` // the operator's account: income from purchases and rake, less prizes
-	HouseUnits   Units  `json:"houseAmount,string"`
-	Delta        Amount `json:"delta"` // minted less all of these; a defect of Parlor unless it is 0
-	DeltaUnits   Units  `json:"deltaAmount,string"`
+	TokenCode    string        `json:"tokenId"` // code of the token
+	Minted       wallet.Amount `json:"minted"`  // what was brought in, less what was taken out
+	MintedUnits  wallet.Units  `json:"mintedAmount,string"`
+	Wallets      wallet.Amount `json:"wallets"` // what players can spend
+	WalletsUnits wallet.Units  `json:"walletsAmount,string"`
+	Escrow       wallet.Amount `json:"escrow"` // stakes in rooms and fees in tournaments that have not ended
+	EscrowUnits  wallet.Units  `json:"escrowAmount,string"`
+	Prizes       wallet.Amount `json:"prizes"` // promised and not paid yet
+	PrizesUnits  wallet.Units  `json:"prizesAmount,string"`
+	House        wallet.Amount `json:"house"` // the operator's account: income from purchases and rake, less prizes
+	HouseUnits   wallet.Units  `json:"houseAmount,string"`
+	Delta        wallet.Amount `json:"delta"` // minted less all of these; a defect of Parlor unless it is 0
+	DeltaUnits   wallet.Units  `json:"deltaAmount,string"`
 }
 
 // DeepReport is a Report with the results of a recount.
@@ -67,16 +69,33 @@ type Difference struct {
 	Counted   string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
 }
 
+// Service audits games when it is asked to. It is safe for concurrent use.
+type Service struct {
+	store
+	tokens Tokens
+}
+
+// Tokens knows the tokens that reports name. *wallet.Service implements it.
+type Tokens interface {
+	// FindDefinitions returns those of the tokens that exist, by code, without their supply.
+	FindDefinitions(ctx context.Context, codes ...string) (map[string]wallet.Token, error)
+}
+
+// New returns the audit of an open store.
+func New(db *redisdb.DB, ledgers *ledgerstore.Store, tokens Tokens) *Service {
+	return &Service{store{db, ledgers}, tokens}
+}
+
 // Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
 // totals that were folded from the ledger, the entries that were not folded yet and what was minted
 // are read at one instant of the game, so the report is exact at every instant and takes the same
 // time however many players there are. Then it reads what nodes noticed: stops and losses.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
-	games, err := s.store.listGames(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return Report{}, err
 	}
-	all, err := s.store.readTotals(ctx, games)
+	all, err := s.ledgers.ReadTotals(ctx, games)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,50 +104,51 @@ func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 
 // reportOf compares the totals of games and sums them up, and reads why their money is stopped.
 // gameID is that of the audit.
-func (s *Service) reportOf(ctx context.Context, gameID int64, games []totals) (Report, error) {
+func (s *Service) reportOf(ctx context.Context, gameID int64, games []ledgerstore.Totals) (Report, error) {
 	r := Report{SumsAgree: true, CheckedAt: time.Now().UTC()}
-	sums := map[string]tokenTotals{}
+	sums := ledger.Totals{}
 	for _, game := range games {
-		if game.defect != nil {
-			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.gameID, "error", game.defect)
+		if game.Defect != nil {
+			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.GameID, "error", game.Defect)
 		}
-		if game.defect != nil || game.folded > game.sequence { // the ledger has lost entries
+		if game.Defect != nil || game.Folded > game.Sequence { // the ledger has lost entries
 			r.SumsAgree = false
 		}
-		for code, of := range game.tokens {
+		for code, of := range game.Tokens {
 			if deltaOf(of) != 0 || min(of[totalWallets], of[totalEscrow], of[totalPrizes], of[totalHouse]) < 0 {
 				r.SumsAgree = false
 			}
 			if sums[code] == nil {
-				sums[code] = tokenTotals{}
+				sums[code] = ledger.Balances{}
 			}
 			for total, units := range of {
-				sums[code][total] = addUnits(sums[code][total], units)
+				sums[code][total] = ledger.AddBounded(sums[code][total], units)
 			}
-			sums[code][totalDelta] = addUnits(sums[code][totalDelta], deltaOf(of))
+			sums[code][totalDelta] = ledger.AddBounded(sums[code][totalDelta], deltaOf(of))
 		}
 	}
-	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
+	tokens, err := s.tokens.FindDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
 	if err != nil {
 		return Report{}, err
 	}
 	r.Tokens = make([]TokenTotal, 0, len(sums))
 	for code, of := range sums {
-		amount := tokens[code].AmountOf
+		units := func(total string) wallet.Units { return wallet.Units(of[total]) }
+		amount := func(total string) wallet.Amount { return tokens[code].AmountOf(units(total)) }
 		r.Tokens = append(r.Tokens, TokenTotal{
 			TokenCode: code,
-			Minted:    amount(of[totalMinted]), MintedUnits: of[totalMinted],
-			Wallets: amount(of[totalWallets]), WalletsUnits: of[totalWallets],
-			Escrow: amount(of[totalEscrow]), EscrowUnits: of[totalEscrow],
-			Prizes: amount(of[totalPrizes]), PrizesUnits: of[totalPrizes],
-			House: amount(of[totalHouse]), HouseUnits: of[totalHouse],
-			Delta: amount(of[totalDelta]), DeltaUnits: of[totalDelta],
+			Minted:    amount(totalMinted), MintedUnits: units(totalMinted),
+			Wallets: amount(totalWallets), WalletsUnits: units(totalWallets),
+			Escrow: amount(totalEscrow), EscrowUnits: units(totalEscrow),
+			Prizes: amount(totalPrizes), PrizesUnits: units(totalPrizes),
+			House: amount(totalHouse), HouseUnits: units(totalHouse),
+			Delta: amount(totalDelta), DeltaUnits: units(totalDelta),
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
 		return cmp.Or(cmp.Compare(tokens[a.TokenCode].ID, tokens[b.TokenCode].ID), cmp.Compare(a.TokenCode, b.TokenCode))
 	})
-	if r.Stopped, err = readStopped(ctx, s.store.db, gameID); err != nil {
+	if r.Stopped, err = readStopped(ctx, s.db, gameID); err != nil {
 		return Report{}, err
 	}
 	r.decide()
@@ -142,7 +162,7 @@ const ledgerAccount = "ledger"
 const totalDelta = "delta"
 
 // deltaOf returns what was minted and is nowhere.
-func deltaOf(of tokenTotals) Units {
+func deltaOf(of ledger.Balances) int64 {
 	return of[totalMinted] - of[totalWallets] - of[totalEscrow] - of[totalPrizes] - of[totalHouse]
 }
 
@@ -167,16 +187,16 @@ func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, erro
 }
 
 func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepReport, error) {
-	games, err := s.store.listGames(ctx, gameID)
+	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
-	players, err := s.store.listWallets(ctx, gameID)
+	players, err := s.ledgers.ListPlayers(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
 	}
 	sum := DeepReport{HeldCounted: true, Differences: []Difference{}}
-	all := make([]totals, 0, len(games))
+	all := make([]ledgerstore.Totals, 0, len(games))
 	for _, id := range games {
 		a := gameAudit{Service: s, gameID: id, players: players[id], replay: ledger.NewReplay()}
 		err := a.start(ctx, full)
@@ -185,7 +205,7 @@ func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepR
 		}
 		switch {
 		case redisdb.IsWrongType(err): // the other games are counted
-			a.totals.defect, a.heldCounted = err, false
+			a.totals.Defect, a.heldCounted = err, false
 			a.differences = append(a.differences, Difference{GameID: id, Account: ledgerAccount, Stored: err.Error()})
 		case err != nil:
 			return DeepReport{}, err
@@ -215,38 +235,38 @@ type gameAudit struct {
 
 	// What the last recount found.
 	differences   []Difference
-	totals        totals
-	compared      map[int64]bool   // user ids of the wallets that were compared
-	held          map[string]Units // sum of the held stakes by token
-	firstSequence int64            // number of the last ledger entry when the first wallets were read
+	totals        ledgerstore.Totals
+	compared      map[int64]bool          // user ids of the wallets that were compared
+	held          map[string]wallet.Units // sum of the held stakes by token
+	firstSequence int64                   // number of the last ledger entry when the first wallets were read
 	heldCounted   bool
 }
 
 // start loads the last checkpoint of what has left the store, when there is one and not the full
 // ledger is wanted.
 func (a *gameAudit) start(ctx context.Context, full bool) error {
-	ends, err := a.store.readLedgerEnds(ctx, []int64{a.gameID})
+	ends, err := a.ledgers.ReadEnds(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
-	if a.store.archive == nil {
-		if ends[0].sum != "" {
-			return errNoArchive
+	if a.ledgers.Archive() == nil {
+		if ends[0].Sum != "" {
+			return ledgerstore.ErrNoArchive
 		}
 		return nil
 	}
 	if full {
 		return nil
 	}
-	number, err := a.store.archive.LastCheckpoint(ctx, a.gameID, ends[0].base)
+	number, err := a.ledgers.Archive().LastCheckpoint(ctx, a.gameID, ends[0].Base)
 	if err != nil || number == 0 {
 		return err
 	}
-	checkpoint, err := a.store.archive.ReadCheckpoint(ctx, a.gameID, number)
+	checkpoint, err := a.ledgers.Archive().ReadCheckpoint(ctx, a.gameID, number)
 	if err != nil {
 		return err
 	}
-	last, err := a.store.archive.ReadSegment(ctx, a.gameID, a.store.archive.FirstOf(number))
+	last, err := a.ledgers.Archive().ReadSegment(ctx, a.gameID, a.ledgers.Archive().FirstOf(number))
 	if err != nil {
 		return err
 	}
@@ -261,7 +281,7 @@ func (a *gameAudit) start(ctx context.Context, full bool) error {
 // run recounts the game, again when money moved meanwhile.
 func (a *gameAudit) run(ctx context.Context) error {
 	for range maxRecounts {
-		a.differences, a.compared, a.held, a.firstSequence = nil, map[int64]bool{}, map[string]Units{}, -1
+		a.differences, a.compared, a.held, a.firstSequence = nil, map[int64]bool{}, map[string]wallet.Units{}, -1
 		if err := a.recount(ctx); err != nil {
 			return err
 		}
@@ -269,8 +289,8 @@ func (a *gameAudit) run(ctx context.Context) error {
 			break
 		}
 	}
-	if a.totals.folded > a.totals.sequence {
-		a.replay.AddDefect("", fmt.Sprintf("%d entries", a.totals.sequence), fmt.Sprintf("%d in the totals", a.totals.folded))
+	if a.totals.Folded > a.totals.Sequence {
+		a.replay.AddDefect("", fmt.Sprintf("%d entries", a.totals.Sequence), fmt.Sprintf("%d in the totals", a.totals.Folded))
 	}
 	for _, d := range a.replay.Defects {
 		a.addDifference(ledgerAccount, d.Code, d.Stored, d.Wants)
@@ -286,19 +306,19 @@ func (a *gameAudit) recount(ctx context.Context) error {
 	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.Wallets))); err != nil {
 		return err
 	}
-	all, err := a.store.readTotals(ctx, []int64{a.gameID})
+	all, err := a.ledgers.ReadTotals(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
 	a.totals = all[0]
-	if a.totals.defect != nil {
-		return a.totals.defect
+	if a.totals.Defect != nil {
+		return a.totals.Defect
 	}
-	if err := a.replayTo(ctx, a.totals.sequence); err != nil {
+	if err := a.replayTo(ctx, a.totals.Sequence); err != nil {
 		return err
 	}
 	a.compareTotals()
-	if a.heldCounted = a.firstSequence < 0 || a.firstSequence == a.totals.sequence; a.heldCounted {
+	if a.heldCounted = a.firstSequence < 0 || a.firstSequence == a.totals.Sequence; a.heldCounted {
 		a.compareHeld()
 	}
 	return nil
@@ -306,9 +326,9 @@ func (a *gameAudit) recount(ctx context.Context) error {
 
 // compareWallets compares those wallets that have not been compared before.
 func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
-	for some := range slices.Chunk(userIDs, walletPageSize) {
+	for some := range slices.Chunk(userIDs, ledgerstore.PlayersAtOnce) {
 		wanted := slices.DeleteFunc(slices.Clone(some), func(id int64) bool { return a.compared[id] })
-		at, err := a.store.readSnapshot(ctx, a.gameID, wanted)
+		at, err := a.readSnapshot(ctx, a.gameID, wanted)
 		if err != nil {
 			return err
 		}
@@ -329,7 +349,7 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 				return err
 			}
 			for code, b := range w.balances {
-				a.held[code] += b.held
+				a.held[code] += b.Held
 			}
 		}
 	}
@@ -340,7 +360,7 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 func (a *gameAudit) replayTo(ctx context.Context, sequence int64) error {
 	re := a.replay
 	for re.Number < sequence {
-		entries, err := a.store.readEntries(ctx, a.gameID, re.Number, sequence)
+		entries, err := a.ledgers.ReadEntries(ctx, a.gameID, re.Number, sequence)
 		if err != nil {
 			return err
 		}
@@ -360,19 +380,19 @@ func (a *gameAudit) addDifference(account, code, stored, counted string) {
 		Difference{GameID: a.gameID, Account: account, TokenCode: code, Stored: stored, Counted: counted})
 }
 
-func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance) {
+func (a *gameAudit) compareWallet(userID int64, balances map[string]wallet.StoredBalance) {
 	account, counted := walletAccount(userID), a.replay.Wallets[userID]
 	for code, b := range balances {
-		if b.free != Units(counted[code]) {
-			a.addDifference(account, code, b.free.String(), Units(counted[code]).String())
+		if b.Free != wallet.Units(counted[code]) {
+			a.addDifference(account, code, b.Free.String(), wallet.Units(counted[code]).String())
 		}
-		if b.free < 0 || b.held < 0 {
-			a.addDifference(account, code, min(b.free, b.held).String(), "0")
+		if b.Free < 0 || b.Held < 0 {
+			a.addDifference(account, code, min(b.Free, b.Held).String(), "0")
 		}
 	}
 	for code, units := range counted {
 		if _, ok := balances[code]; !ok && units != 0 {
-			a.addDifference(account, code, "0", Units(units).String())
+			a.addDifference(account, code, "0", wallet.Units(units).String())
 		}
 	}
 }
@@ -381,20 +401,20 @@ func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance
 // last event with the last line.
 func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWallet) error {
 	account := "lines of " + walletAccount(userID)
-	last := map[string]tokenBalance{} // by code, of the lines that were read
+	last := map[string]wallet.StoredBalance{} // by code, of the lines that were read
 	lines, place := w.newest, w.lineCount
 	for {
 		for _, entry := range slices.Backward(lines) {
-			b, err := decodeLineBalance(entry)
+			b, err := wallet.DecodeLineBalance(entry)
 			if err != nil {
 				a.addDifference(account, "", err.Error(), "a line")
 				return nil
 			}
-			if place == w.lineCount && len(last) == 0 && b.seq != w.seq {
-				a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), fmt.Sprintf("event %d", b.seq))
+			if place == w.lineCount && len(last) == 0 && b.Seq != w.seq {
+				a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), fmt.Sprintf("event %d", b.Seq))
 			}
-			if _, later := last[b.code]; !later {
-				last[b.code] = b.tokenBalance
+			if _, later := last[b.Code]; !later {
+				last[b.Code] = b.StoredBalance
 			}
 		}
 		place -= int64(len(lines))
@@ -402,7 +422,7 @@ func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWall
 			break
 		}
 		var err error
-		if lines, err = a.store.readLinesUpTo(ctx, a.gameID, userID, place); err != nil {
+		if lines, err = a.readLinesUpTo(ctx, a.gameID, userID, place); err != nil {
 			return err
 		}
 	}
@@ -412,7 +432,7 @@ func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWall
 	for code := range union(last, w.balances) {
 		line, ok := last[code]
 		if ok && line != w.balances[code] || !ok && w.base == 0 {
-			a.addDifference(account, code, w.balances[code].String(), line.String())
+			a.addDifference(account, code, describe(w.balances[code]), describe(line))
 		}
 	}
 	return nil
@@ -428,23 +448,22 @@ func hasAll[K comparable, A, B any](some map[K]A, all map[K]B) bool {
 	return true
 }
 
-func (b tokenBalance) String() string { return b.free.String() + " and " + b.held.String() + " held" }
+// describe returns a balance as a difference shows it.
+func describe(b wallet.StoredBalance) string {
+	return b.Free.String() + " and " + b.Held.String() + " held"
+}
 
 func (a *gameAudit) compareTotals() {
 	counted := a.replay.Totals()
-	for code := range union(a.totals.tokens, counted) {
-		for name := range union(a.totals.tokens[code], counted[code]) {
-			if stored, units := a.totals.tokens[code][name], Units(counted[code][name]); stored != units {
-				a.addDifference(name, code, stored.String(), units.String())
-			}
-		}
+	for _, d := range a.totals.Tokens.Compare(counted) {
+		a.addDifference(d.Total, d.Code, wallet.Units(d.Has).String(), wallet.Units(d.Wants).String())
 	}
 }
 
 // compareHeld compares the held stakes of all wallets with what is in escrow.
 func (a *gameAudit) compareHeld() {
-	for code := range union(a.totals.tokens, a.held) {
-		if escrow := a.totals.tokens[code][totalEscrow]; a.held[code] != escrow {
+	for code := range union(a.totals.Tokens, a.held) {
+		if escrow := wallet.Units(a.totals.Tokens[code][totalEscrow]); a.held[code] != escrow {
 			a.addDifference("held", code, a.held[code].String(), escrow.String())
 		}
 	}

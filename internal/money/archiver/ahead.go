@@ -1,4 +1,4 @@
-package wallet
+package archiver
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/parlor-games/parlor/internal/money/archive"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 )
 
 // aheadGames finds the games of which the archive has entries or lines that the store has lost.
@@ -27,7 +28,7 @@ func (g *aheadGames) problem() string {
 
 // update looks at the games that lost entries since they were found to be in step. One that cannot
 // be looked at now is looked at again.
-func (g *aheadGames) update(ctx context.Context, s store) {
+func (g *aheadGames) update(ctx context.Context, ledgers *ledgerstore.Store) {
 	if g.lostIn == nil {
 		return
 	}
@@ -36,10 +37,10 @@ func (g *aheadGames) update(ctx context.Context, s store) {
 		if gameID == 0 || g.inStep[gameID] == epoch {
 			continue
 		}
-		isAhead, err := s.isArchiveAhead(ctx, gameID)
+		isAhead, err := IsAhead(ctx, ledgers, gameID)
 		switch {
 		case err != nil:
-			if ctx.Err() == nil && !errors.Is(err, errStale) {
+			if ctx.Err() == nil && !errors.Is(err, ledgerstore.ErrStale) {
 				slog.WarnContext(ctx, "the archive cannot be compared with the store", "game", gameID, "error", err)
 			}
 			if slices.Contains(g.ahead, gameID) {
@@ -59,24 +60,25 @@ func (g *aheadGames) update(ctx context.Context, s store) {
 	g.ahead = ahead
 }
 
-// isArchiveAhead reports whether the archive has entries or players' lines of a game that the store
-// has not: not in the list, though they have not left it. It returns errStale when some leave at
-// this moment.
-func (s store) isArchiveAhead(ctx context.Context, gameID int64) (bool, error) {
-	ends, err := s.readLedgerEnds(ctx, []int64{gameID})
+// IsAhead reports whether the archive has entries or players' lines of a game that the store lacks:
+// not in the list, though they have not left it. There must be an archive. It returns
+// ledgerstore.ErrStale when some leave at this moment.
+func IsAhead(ctx context.Context, ledgers *ledgerstore.Store, gameID int64) (bool, error) {
+	ends, err := ledgers.ReadEnds(ctx, []int64{gameID})
 	if err != nil {
 		return false, err
 	}
-	base, size := ends[0].base, s.archive.Sizes().Entries
+	old, base := ledgers.Archive(), ends[0].Base
+	size := old.Sizes().Entries
 	for skip := int64(0); ; skip += size {
-		segment, err := s.archive.ReadSegment(ctx, gameID, base+skip+1)
+		segment, err := old.ReadSegment(ctx, gameID, base+skip+1)
 		if errors.Is(err, archive.ErrNotFound) || errors.Is(err, archive.ErrDamaged) { // half an object is none
 			break
 		}
 		if err != nil {
 			return false, err
 		}
-		entries, err := s.readEntryTexts(ctx, gameID, base, skip, size)
+		entries, err := ledgers.ReadTexts(ctx, gameID, base, skip, size)
 		if err != nil {
 			return false, err
 		}
@@ -85,20 +87,20 @@ func (s store) isArchiveAhead(ctx context.Context, gameID int64) (bool, error) {
 		}
 	}
 	lasts := map[int64]int64{}
-	err = s.archive.ListLines(ctx, gameID, func(userID, last int64) error {
+	err = old.ListLines(ctx, gameID, func(userID, last int64) error {
 		lasts[userID] = last
 		return nil
 	})
 	if err != nil {
 		return false, err
 	}
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(lasts)), walletPageSize) {
-		counts, err := s.readLineCounts(ctx, gameID, some)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(lasts)), ledgerstore.PlayersAtOnce) {
+		counts, err := ledgers.CountLines(ctx, gameID, some)
 		if err != nil {
 			return false, err
 		}
 		for _, list := range counts {
-			if ahead, err := s.areLinesAhead(ctx, gameID, list, lasts[list.userID]); ahead || err != nil {
+			if ahead, err := areLinesAhead(ctx, ledgers, gameID, list, lasts[list.UserID]); ahead || err != nil {
 				return ahead, err
 			}
 		}
@@ -106,19 +108,22 @@ func (s store) isArchiveAhead(ctx context.Context, gameID int64) (bool, error) {
 	return false, nil
 }
 
-// areLinesAhead is isArchiveAhead for the lines of a player, the last of which has a number in the
+// areLinesAhead is IsAhead for the lines of a player. last is the number of the last one in the
 // archive.
-func (s store) areLinesAhead(ctx context.Context, gameID int64, list lineCount, last int64) (bool, error) {
-	size := s.archive.Sizes().Lines
-	for first := list.base + 1; first <= last; first += size {
-		archived, err := s.archive.ReadLines(ctx, gameID, list.userID, first)
+func areLinesAhead(
+	ctx context.Context, ledgers *ledgerstore.Store, gameID int64, list ledgerstore.LineCount, last int64,
+) (bool, error) {
+	old := ledgers.Archive()
+	size := old.Sizes().Lines
+	for first := list.Base + 1; first <= last; first += size {
+		archived, err := old.ReadLines(ctx, gameID, list.UserID, first)
 		if errors.Is(err, archive.ErrNotFound) || errors.Is(err, archive.ErrDamaged) {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		lines, err := s.readLineTexts(ctx, gameID, list, first-list.base-1, size)
+		lines, err := ledgers.ReadLines(ctx, gameID, list.UserID, list.Base, first-list.Base-1, size)
 		if err != nil {
 			return false, err
 		}

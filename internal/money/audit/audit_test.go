@@ -1,57 +1,82 @@
-package wallet_test
+package audit_test
 
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/history"
+	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+const (
+	game      = moneytest.Game
+	otherGame = moneytest.OtherGame
+
+	userID, strangerID = 1, 2 // players of game and of otherGame
+)
+
+type auditor = audit.Service
+
+// auditedWallet is a wallet with its audit.
+type auditedWallet struct {
+	*wallet.Service
+	*auditor
+}
+
+func newService(db *redisdb.DB) auditedWallet {
+	moneytest.MakeGames(db)
+	ledgers := ledgerstore.New(db, nil)
+	s := wallet.New(db, moneytest.Players{}, wallet.Options{Ledgers: ledgers})
+	return auditedWallet{s, audit.New(db, ledgers, s)}
+}
+
+// wantJSON compares the wire form of a value.
+func wantJSON(t *testing.T, value any, want string) {
+	t.Helper()
+	got, err := wire.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // wantDifference fails the test unless a recount finds a difference of the account.
-func wantDifference(t *testing.T, s *wallet.Service, account string) {
+func wantDifference(t *testing.T, s auditedWallet, account string) {
 	t.Helper()
 	d, err := s.AuditDeep(t.Context(), game)
-	found := slices.ContainsFunc(d.Differences, func(d wallet.Difference) bool { return d.Account == account })
+	found := slices.ContainsFunc(d.Differences, func(d audit.Difference) bool { return d.Account == account })
 	if err != nil || d.Balanced || !found {
 		t.Errorf("the recount does not see the difference of %s: %+v, %v", account, d, err)
 	}
 }
 
 // wantBalanced fails the test unless both reports are balanced.
-func wantBalanced(t *testing.T, s *wallet.Service) {
+func wantBalanced(t *testing.T, s auditedWallet) {
 	t.Helper()
 	if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
 		t.Fatalf("the quick report: %+v, %v", r, err)
 	}
 	if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced {
 		t.Fatalf("the deep report: %+v, %v", d, err)
-	}
-}
-
-// addUnits adds units to a field, past all scripts.
-func addUnits(t *testing.T, db *redisdb.DB, key, field string, units int64) {
-	t.Helper()
-	if err := db.Client.HIncrBy(t.Context(), key, field, units).Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// addEntry appends a ledger entry, past all scripts.
-func addEntry(t *testing.T, db *redisdb.DB, code, postings string) {
-	t.Helper()
-	entry := "1|nonce|" + code + "|test|test|" + postings
-	if err := db.Client.RPush(t.Context(), keys.Ledger(game), entry).Err(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -76,9 +101,9 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
 		wantBalanced(t, s) // an empty store
-		createToken(t, s, "GOLD", 2)
+		moneytest.CreateToken(t, s.Service, "GOLD", 2)
 		for userID := range int64(5) {
-			credit(t, s, userID+1, "GOLD", "10")
+			moneytest.Credit(t, s.Service, userID+1, "GOLD", "10")
 		}
 		d, err := s.AuditDeep(t.Context(), game)
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 5 || d.Wallets != 5 {
@@ -90,9 +115,9 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 
 		for range 2 { // with all entries in the tail of the ledger, and with all of them folded
 			for _, total := range []string{"minted", "wallets", "escrow", "prizes", "house", "unknown"} {
-				addUnits(t, db, keys.Totals(game), total+":GOLD", 1)
+				moneytest.AddUnits(t, db, keys.Totals(game), total+":GOLD", 1)
 				wantDifference(t, s, total)
-				addUnits(t, db, keys.Totals(game), total+":GOLD", -1)
+				moneytest.AddUnits(t, db, keys.Totals(game), total+":GOLD", -1)
 				wantBalanced(t, s)
 			}
 			for _, c := range []struct {
@@ -109,11 +134,11 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 			}
 			db.Client.Del(t.Context(), keys.Wallet(game, 99), keys.WalletLines(game, 99))
 			wantBalanced(t, s)
-			addUnits(t, db, keys.Totals(game), "house:GOLD", 1)
+			moneytest.AddUnits(t, db, keys.Totals(game), "house:GOLD", 1)
 			if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced || r.Tokens[0].Delta.Units != -1 {
 				t.Fatalf("a unit that was never minted: %+v, %v", r, err)
 			}
-			addUnits(t, db, keys.Totals(game), "house:GOLD", -1)
+			moneytest.AddUnits(t, db, keys.Totals(game), "house:GOLD", -1)
 
 			lost, err := db.Client.HGetAll(t.Context(), keys.Wallet(game, 2)).Result()
 			if err != nil {
@@ -137,7 +162,7 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 		db.Client.LRem(t.Context(), keys.Ledger(game), 1, "removed")
 	}
 	add := func(postings string) damage {
-		return func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", postings) }
+		return func(t *testing.T, db *redisdb.DB) { moneytest.AddEntry(t, db, "GOLD", postings) }
 	}
 	overwrite := func(key string) damage { // as a careless SET does
 		return func(t *testing.T, db *redisdb.DB) { db.Client.Set(t.Context(), key, "?", 0) }
@@ -176,15 +201,15 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 			if err := newService(db).Fold(t.Context(), game); err != nil {
 				t.Fatal(err)
 			}
-			addUnits(t, db, keys.Totals(game), keys.TotalsFoldedField, -1)
+			moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalsFoldedField, -1)
 		}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			createToken(t, s, "GOLD", 2)
+			moneytest.CreateToken(t, s.Service, "GOLD", 2)
 			for range 3 {
-				credit(t, s, 1, "GOLD", "10")
+				moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 			}
 			c.damage(t, db)
 			wantDifference(t, s, c.account)
@@ -195,18 +220,18 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, db *redisdb.DB){
 		"another balance": func(t *testing.T, db *redisdb.DB) {
-			addEntry(t, db, "GOLD", "h:-1;w1:1")
+			moneytest.AddEntry(t, db, "GOLD", "h:-1;w1:1")
 			db.Client.HSet(t.Context(), keys.Wallet(game, 1), "GOLD", "31|0")
-			addEntry(t, db, "GOLD", "h:2;m:-2")
-			addUnits(t, db, keys.Totals(game), "minted:GOLD", 2)
+			moneytest.AddEntry(t, db, "GOLD", "h:2;m:-2")
+			moneytest.AddUnits(t, db, keys.Totals(game), "minted:GOLD", 2)
 		},
 		"another stake": func(t *testing.T, db *redisdb.DB) {
-			addEntry(t, db, "GOLD", "m:-1;e:1")
-			addUnits(t, db, keys.Totals(game), "minted:GOLD", 1)
+			moneytest.AddEntry(t, db, "GOLD", "m:-1;e:1")
+			moneytest.AddUnits(t, db, keys.Totals(game), "minted:GOLD", 1)
 			db.Client.HSet(t.Context(), keys.Wallet(game, 1), "GOLD", "30|1")
 		},
 		"another number": func(t *testing.T, db *redisdb.DB) {
-			addUnits(t, db, keys.Wallet(game, 1), keys.WalletSeqField, 1)
+			moneytest.AddUnits(t, db, keys.Wallet(game, 1), keys.WalletSeqField, 1)
 		},
 		"a lost line": func(t *testing.T, db *redisdb.DB) { db.Client.RPop(t.Context(), keys.WalletLines(game, 1)) },
 		"lost lines":  func(t *testing.T, db *redisdb.DB) { db.Client.Del(t.Context(), keys.WalletLines(game, 1)) },
@@ -220,9 +245,9 @@ func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			createToken(t, s, "GOLD", 0)
+			moneytest.CreateToken(t, s.Service, "GOLD", 0)
 			for range 3 {
-				credit(t, s, 1, "GOLD", "10")
+				moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 			}
 			wantBalanced(t, s)
 			damage(t, db)
@@ -243,11 +268,11 @@ func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
 func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
-		createToken(t, s, "LEAD", 0)
-		credit(t, s, 1, "LEAD", "1")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.CreateToken(t, s.Service, "LEAD", 0)
+		moneytest.Credit(t, s.Service, 1, "LEAD", "1")
 		for range 1100 {
-			credit(t, s, 1, "GOLD", "1")
+			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
 		wantBalanced(t, s)
 		lines := keys.WalletLines(game, 1)
@@ -268,12 +293,12 @@ func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
 func TestTheAuditReportsNegativeTotals(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
-		credit(t, s, 1, "GOLD", "10")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.Credit(t, s.Service, 1, "GOLD", "10")
 		move := func(from, to string, units int64) {
 			t.Helper()
-			addUnits(t, db, keys.Totals(game), keys.TotalField(from, "GOLD"), -units)
-			addUnits(t, db, keys.Totals(game), keys.TotalField(to, "GOLD"), units)
+			moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalField(from, "GOLD"), -units)
+			moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalField(to, "GOLD"), units)
 		}
 		for _, c := range []struct {
 			negative, positive string
@@ -296,8 +321,8 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 			wantBalanced(t, s)
 		}
 
-		// The ledger agrees that the operator paid out what it never had.
-		addEntry(t, db, "GOLD", "h:-1;e:1")
+		// The ledger agrees that the moneytest.Operator paid out what it never had.
+		moneytest.AddEntry(t, db, "GOLD", "h:-1;e:1")
 		setBalance(t, db, 1, 10, 1)
 		for range 2 {
 			if d, err := s.AuditDeep(t.Context(), game); err != nil || d.Balanced || len(d.Differences) != 0 {
@@ -313,7 +338,7 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 func TestTheAuditReportsNegativeWallets(t *testing.T) {
 	for name, overdraw := range map[string]func(*testing.T, *redisdb.DB){
 		"free": func(t *testing.T, db *redisdb.DB) {
-			addEntry(t, db, "GOLD", "w1:-11;w2:11")
+			moneytest.AddEntry(t, db, "GOLD", "w1:-11;w2:11")
 			setBalance(t, db, 1, -1, 0)
 			setBalance(t, db, 2, 21, 0)
 		},
@@ -325,9 +350,9 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := redistest.Single(t)
 			s := newService(db)
-			createToken(t, s, "GOLD", 0)
-			credit(t, s, 1, "GOLD", "10")
-			credit(t, s, 2, "GOLD", "10")
+			moneytest.CreateToken(t, s.Service, "GOLD", 0)
+			moneytest.Credit(t, s.Service, 1, "GOLD", "10")
+			moneytest.Credit(t, s.Service, 2, "GOLD", "10")
 			overdraw(t, db)
 			d, err := s.AuditDeep(t.Context(), game)
 			if err != nil || d.Balanced || len(d.Differences) != 1 || d.Differences[0].Account != "w1" {
@@ -338,10 +363,10 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 	t.Run("all wallets together", func(t *testing.T) { // all that the quick report can see
 		db := redistest.Single(t)
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
-		addEntry(t, db, "GOLD", "m:1;w1:-1")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.AddEntry(t, db, "GOLD", "m:1;w1:-1")
 		setBalance(t, db, 1, -1, 0)
-		addUnits(t, db, keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), -1)
+		moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), -1)
 		if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced {
 			t.Errorf("the quick report is %+v, %v", r, err)
 		}
@@ -352,8 +377,8 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		createToken(t, s, "GOLD", 0)
-		credit(t, s, 1, "GOLD", "1000")
+		moneytest.CreateToken(t, s.Service, "GOLD", 0)
+		moneytest.Credit(t, s.Service, 1, "GOLD", "1000")
 		stop := make(chan struct{})
 		var workers sync.WaitGroup
 		for worker := range int64(4) {
@@ -365,11 +390,11 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 					default:
 					}
 					in := wallet.CreditInput{UserID: 1 + i%500, TokenCode: "GOLD", Amount: "3", Reason: "test"}
-					if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+					if _, err := s.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{}); err != nil {
 						t.Error(err)
 					}
 					in.Amount = "2"
-					if _, err := s.Debit(t.Context(), operator, wallet.DebitInput(in), noReceipt); err != nil {
+					if _, err := s.Debit(t.Context(), moneytest.Operator, wallet.DebitInput(in), idempotency.Receipt{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -391,10 +416,10 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 	})
 }
 
-// An operator compares the time of a stop with the log of the nodes.
+// An moneytest.Operator compares the time of a stop with the log of the nodes.
 func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	db := redistest.Single(t)
-	makeGames(db)
+	moneytest.MakeGames(db)
 	at := time.UnixMilli(1_700_000_000_123).UTC()
 	stop, err := wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"})
 	if err != nil {

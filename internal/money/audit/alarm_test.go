@@ -1,4 +1,4 @@
-package wallet_test
+package audit_test
 
 import (
 	"bytes"
@@ -11,6 +11,10 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -34,13 +38,18 @@ func (l *sharedLog) Write(p []byte) (int, error) {
 // watchedNode is a node whose background work runs.
 type watchedNode struct {
 	*wallet.Service
+	*audit.Alarm
 	stops *stops.Service
 }
 
 func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	t.Helper()
 	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
-	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
+	ledgers := ledgerstore.New(db, nil)
+	n.Alarm = audit.NewAlarm(db, ledgers, n.stops)
+	n.Service = wallet.New(db, moneytest.Players{strangerID: otherGame}, wallet.Options{
+		Ledgers: ledgers, Stops: n.stops, AfterFold: n.AuditGames,
+	})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- n.Run(ctx) }()
@@ -58,7 +67,7 @@ func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 func (n watchedNode) tryCredit(t *testing.T, user int64) error {
 	t.Helper()
 	in := wallet.CreditInput{UserID: user, TokenCode: "GOLD", Amount: "1", Reason: "test"}
-	_, err := n.Credit(t.Context(), operator, in, idempotency.Receipt{})
+	_, err := n.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{})
 	return err
 }
 
@@ -66,9 +75,9 @@ func (n watchedNode) tryCredit(t *testing.T, user int64) error {
 // two nodes.
 func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		makeGames(db)
+		moneytest.MakeGames(db)
 		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID)+1, 0)
-		createToken(t, newService(db), "GOLD", 0)
+		moneytest.CreateToken(t, newService(db).Service, "GOLD", 0)
 		log := &sharedLog{}
 		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
 		for _, user := range []int64{userID, strangerID} {
@@ -107,7 +116,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		}
 		wantGoing := func(want string) {
 			t.Helper()
-			accepted, err := nodes[1].AcceptAudit(t.Context(), operator, game, "counted by hand")
+			accepted, err := nodes[1].Accept(t.Context(), moneytest.Operator, game, "counted by hand")
 			if err != nil || len(accepted) != 1 || accepted[0].Account != want {
 				t.Fatalf("accepted was %v, %v; want %s", accepted, err, want)
 			}
@@ -135,7 +144,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, r := range map[string]wallet.Report{"quick": quick, "deep": deep.Report} {
+			for name, r := range map[string]audit.Report{"quick": quick, "deep": deep.Report} {
 				var found []int64
 				for _, stopped := range r.Stopped {
 					found = append(found, stopped.GameID)
@@ -181,11 +190,13 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 }
 
 func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
-	s := newService(redistest.Single(t))
-	if _, err := s.AcceptAudit(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
+	db := redistest.Single(t)
+	s := audit.NewAlarm(db, ledgerstore.New(db, nil), stops.New(db, slog.Default()))
+	system := principal.Caller{Role: principal.System}
+	if _, err := s.Accept(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
 		t.Errorf("the system: %v", err)
 	}
-	if _, err := s.AcceptAudit(t.Context(), operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
+	if _, err := s.Accept(t.Context(), moneytest.Operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
 		t.Errorf("without a reason: %v", err)
 	}
 }
