@@ -23,7 +23,12 @@ func queryParametersOf(item *openapi3.PathItem, operation *openapi3.Operation) (
 }
 
 func TestOpenAPIDescribesEveryQueryParameter(t *testing.T) {
-	served := handlers.QueryParameters()
+	served := map[string][]string{}
+	for _, o := range handlers.Operations() {
+		if len(o.Query) > 0 {
+			served[o.Method+" "+o.Path] = o.Query
+		}
+	}
 	var withParameters []string
 	for path, item := range spec.doc.Paths.Map() {
 		for method, operation := range item.Operations() {

@@ -16,9 +16,16 @@ type route struct {
 	callers          callers
 	rateLimitClass   ratelimit.Class // of rate limits; "" has none
 	idempotency      idempotencyMode
-	durabilityHeader bool // the response has the header Parlor-Durability
+	durabilityHeader bool     // the response has the header Parlor-Durability
+	query            []string // its query parameters; any other one is an error
 	handle           func(*request) (response, error)
+	action           string    // of the trail: the operationId; "" for one by which staff changes nothing
+	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
+
+	// readBefore returns what the action changes, as the body of its response shows it. It is nil when
+	// nothing was there before, or when the response tells what was.
+	readBefore func(*request) (response, error)
 }
 
 // callers is a set of roles that may call an operation.
@@ -70,7 +77,7 @@ const (
 	del   = http.MethodDelete
 )
 
-// routes lists every operation. Their query parameters are in queryParameters.
+// routes lists every operation.
 func (s *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
@@ -109,449 +116,597 @@ func (s *Server) routes() []route {
 		apierror.Disqualified)
 	return []route{
 		{
-			post, "/api/v1/auth/guest", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.signInGuest),
-			errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
+			method: post, path: "/api/v1/auth/guest", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
+			handle:    withBody(s.signInGuest),
+			ownErrors: errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/exchange", server, ratelimit.Admin, byStoredResponse, false, withBody(s.signInExternal),
-			errorList{apierror.AccountSuspended, apierror.LimitReached},
+			method: post, path: "/api/v1/auth/exchange", callers: server, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.signInExternal), action: "exchange", isRoutine: true,
+			ownErrors: errorList{apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/refresh", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.refreshSession),
-			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
+			method: post, path: "/api/v1/auth/refresh", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
+			handle:    withBody(s.refreshSession),
+			ownErrors: errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
 		},
 		{
-			post, "/api/v1/auth/logout", anyone, ratelimit.SignIn, byStoredResponse, false, withOptionalBody(s.logout),
-			errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
+			method: post, path: "/api/v1/auth/logout", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
+			handle: withOptionalBody(s.logout), ownErrors: errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
 		},
 		{
-			post, "/api/v1/auth/link", player | server, ratelimit.SignIn, byStoredResponse, false, withBody(s.linkIdentity),
-			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
-		},
-		{post, "/api/v1/auth/ticket", player, ratelimit.Socket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
-
-		{get, "/api/v1/me", player, ratelimit.Read, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
-		{
-			patch, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, withBody(s.patchMe),
-			errorList{apierror.UserNotFound},
-		},
-		{del, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
-		{
-			get, "/api/v1/me/limits", player, ratelimit.Read, keyIgnored, true, s.listMyLimits,
-			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+			method: post, path: "/api/v1/auth/link", callers: player | server, rateLimitClass: ratelimit.SignIn,
+			idempotency: byStoredResponse, handle: withBody(s.linkIdentity), action: "link", isRoutine: true,
+			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
-			put, "/api/v1/me/limits", player, ratelimit.Write, keyIgnored, true, withBody(s.setMyLimits),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
-		},
-		{
-			get, "/api/v1/friends", player, ratelimit.Read, keyIgnored, false, s.listFriends,
-			errorList{apierror.InvalidRequest},
-		},
-		{
-			post, "/api/v1/friends/{userId}", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.befriendUser),
-			errorList{apierror.UserNotFound},
-		},
-		{
-			del, "/api/v1/friends/{userId}", player, ratelimit.Write, keyIgnored, false, s.unfriendUser,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound},
-		},
-		{
-			post, "/api/v1/friends/{userId}/block", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.blockUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
+			idempotency: byStoredResponse, handle: withoutBody(s.issueTicket),
 		},
 
 		{
-			post, session + "create", player, ratelimit.Money, byReceipt, true, withBody(s.createRoom),
-			append(errorList{
+			method: get, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Read, handle: s.getMe,
+			ownErrors: errorList{apierror.UserNotFound},
+		},
+		{
+			method: patch, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Write, handle: withBody(s.patchMe),
+			ownErrors: errorList{apierror.UserNotFound},
+		},
+		{
+			method: del, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Write, handle: s.deleteMe,
+			ownErrors: errorList{apierror.MoneyHeld},
+		},
+		{
+			method: get, path: "/api/v1/me/limits", callers: player, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query: []string{"tokenId"}, handle: s.listMyLimits,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+		},
+		{
+			method: put, path: "/api/v1/me/limits", callers: player, rateLimitClass: ratelimit.Write, durabilityHeader: true,
+			handle:    withBody(s.setMyLimits),
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
+		},
+		{
+			method: get, path: "/api/v1/friends", callers: player, rateLimitClass: ratelimit.Read,
+			query: []string{"limit", "cursor"}, handle: s.listFriends, ownErrors: errorList{apierror.InvalidRequest},
+		},
+		{
+			method: post, path: "/api/v1/friends/{userId}", callers: player, rateLimitClass: ratelimit.Write,
+			idempotency: byStoredResponse, handle: withoutBody(s.befriendUser), ownErrors: errorList{apierror.UserNotFound},
+		},
+		{
+			method: del, path: "/api/v1/friends/{userId}", callers: player, rateLimitClass: ratelimit.Write,
+			handle: s.unfriendUser, ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound},
+		},
+		{
+			method: post, path: "/api/v1/friends/{userId}/block", callers: player, rateLimitClass: ratelimit.Write,
+			idempotency: byStoredResponse, handle: withoutBody(s.blockUser), ownErrors: errorList{apierror.UserNotFound},
+		},
+
+		{
+			method: post, path: session + "create", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.createRoom),
+			ownErrors: append(errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
 			}, ownLimits...),
 		},
 		{
-			get, session + "get", everyone, ratelimit.Read, keyIgnored, true, s.getRoom,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
+			method: get, path: session + "get", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query: []string{"roomId", "code", "gameId"}, handle: s.getRoom,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
 		},
-		{get, session + "list", everyone, ratelimit.Read, keyIgnored, true, s.listRooms, listErrors},
-		{post, session + "join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
-		{post, "/join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
-			post, session + "leave", player, ratelimit.Money, byReceiptAlways, true, withBody(s.leaveRoom),
-			errorList{
+			method: get, path: session + "list", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query:  []string{"gameId", "status", "entryTokenId", "maxEntry", "hasSeat", "mine", "limit", "cursor"},
+			handle: s.listRooms, ownErrors: listErrors,
+		},
+		{
+			method: post, path: session + "join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.joinRoom), ownErrors: joinErrors,
+		},
+		{
+			method: post, path: "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.joinRoom), ownErrors: joinErrors,
+		},
+		{
+			method: post, path: session + "leave", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptAlways, durabilityHeader: true, handle: withBody(s.leaveRoom),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "ready", player, ratelimit.Money, byReceipt, true, withBody(s.setReady),
-			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
+			method: post, path: session + "ready", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.setReady),
+			ownErrors: errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
 		},
 		{
-			post, session + "kick", player | server, ratelimit.Money, byReceipt, true, withBody(s.kickPlayer),
-			errorList{
+			method: post, path: session + "kick", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.kickPlayer), action: "kick",
+			readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
 				apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
-			post, session + "transfer-host", player | server, ratelimit.Money, byReceipt, true, withBody(s.transferHost),
-			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
+			method: post, path: session + "transfer-host", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.transferHost), action: "transferHost",
+			readBefore: s.readInputRoom,
+			ownErrors:  errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
 		},
 		{
-			post, session + "start", player | server, ratelimit.Money, byReceipt, true, withBody(s.startRoom),
-			errorList{
+			method: post, path: session + "start", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.startRoom), action: "startRoom",
+			readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
 			},
 		},
+		// The moves of a game leave no record: a server makes several of them a second, and their events
+		// are in the room's list.
 		{
-			post, statePath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setSharedState),
-			errorList{
+			method: post, path: session + "state", callers: player | server, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.setSharedState),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
 			},
 		},
 		{
-			post, turnPath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setTurn),
-			errorList{
+			method: post, path: session + "turn", callers: player | server, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.setTurn),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
 				apierror.RoomDisputed, apierror.GameNotFound,
 			},
 		},
+		// Nothing is read before: it is the busiest change of staff, and the room was STARTED.
 		{
-			post, session + "finish", player | server, ratelimit.Money, byReceiptKeyRequired, true, withBody(s.finishRoom),
-			errorList{
+			method: post, path: session + "finish", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.finishRoom), action: "finishRoom",
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
 				apierror.VersionConflict, apierror.NotParticipant, apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "cancel", everyone, ratelimit.Money, byReceipt, true, withBody(s.cancelRoom),
-			errorList{
+			method: post, path: session + "cancel", callers: everyone, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.cancelRoom), action: "cancelRoom", readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
 			},
 		},
 		{
-			post, session + "rematch", player, ratelimit.Money, byReceipt, true, withBody(s.rematchRoom),
-			append(errorList{
+			method: post, path: session + "rematch", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.rematchRoom),
+			ownErrors: append(errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			}, ownLimits...),
 		},
 
-		{get, "/api/v1/user-balance/token-balances", player, ratelimit.Read, keyIgnored, true, s.listBalances, nil},
 		{
-			get, "/api/v1/user-balance/ledger", player, ratelimit.Read, keyIgnored, true, s.listLedger,
-			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+			method: get, path: "/api/v1/user-balance/token-balances", callers: player, rateLimitClass: ratelimit.Read,
+			durabilityHeader: true, handle: s.listBalances,
 		},
 		{
-			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, ratelimit.Money, byReceiptKeyRequired, true,
-			withOptionalBody(s.purchaseAsset),
-			errorList{
+			method: get, path: "/api/v1/user-balance/ledger", callers: player, rateLimitClass: ratelimit.Read,
+			durabilityHeader: true, query: []string{"tokenId", "limit", "cursor"}, handle: s.listLedger,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+		},
+		{
+			method: post, path: "/api/v1/user-assets/add/game-asset/{gameAssetId}", callers: player,
+			rateLimitClass: ratelimit.Money, idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withOptionalBody(s.purchaseAsset),
+			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
 				apierror.StockTooSmall, apierror.PerUserLimitReached,
 			},
 		},
 		{
-			get, "/api/v1/user-assets", player, ratelimit.Read, keyIgnored, true, s.listOwnedAssets,
-			errorList{apierror.InvalidRequest},
+			method: get, path: "/api/v1/user-assets", callers: player, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query: []string{"limit", "cursor"}, handle: s.listOwnedAssets, ownErrors: errorList{apierror.InvalidRequest},
 		},
 		{
-			get, "/api/v1/game-assets", everyone, ratelimit.Read, keyIgnored, false, s.listCatalogue,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: "/api/v1/game-assets", callers: everyone, rateLimitClass: ratelimit.Read,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listCatalogue,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 
-		{get, "/api/v1/leaderboards", everyone, ratelimit.Read, keyIgnored, false, s.listBoards, boardErrors},
-		{get, board, everyone, ratelimit.Read, keyIgnored, false, s.getBoard, boardErrors},
 		{
-			post, board + "/plays", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.startPlay),
-			append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
+			method: get, path: "/api/v1/leaderboards", callers: everyone, rateLimitClass: ratelimit.Read,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listBoards, ownErrors: boardErrors,
 		},
 		{
-			post, board + "/scores", everyone, ratelimit.Write, byReceipt, true, withBody(s.submitScore),
-			append(slices.Clone(scoreErrors),
+			method: get, path: board, callers: everyone, rateLimitClass: ratelimit.Read, query: []string{"gameId"},
+			handle: s.getBoard, ownErrors: boardErrors,
+		},
+		{
+			method: post, path: board + "/plays", callers: player, rateLimitClass: ratelimit.Write,
+			idempotency: byStoredResponse, handle: withoutBody(s.startPlay),
+			ownErrors: append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
+		},
+		{
+			method: post, path: board + "/scores", callers: everyone, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
+			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(s.submitScore), action: "submitScore",
+			isRoutine: true,
+			ownErrors: append(slices.Clone(scoreErrors),
 				apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
 		},
-		{post, board + "/scores/batch", staff, ratelimit.Admin, byReceipt, true, withBody(s.submitScores), boardErrors},
-		{get, board + "/entries", everyone, ratelimit.Read, keyIgnored, false, s.listEntries, entryErrors},
-		{get, board + "/entries/around", player, ratelimit.Read, keyIgnored, false, s.listEntriesAround, entryErrors},
-		{get, board + "/entries/friends", player, ratelimit.Read, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
-		{get, board + "/entries/{userId}", everyone, ratelimit.Read, keyIgnored, false, s.getEntry, entryErrors},
-		{get, board + "/league", player, ratelimit.Read, keyIgnored, false, s.getLeague, entryErrors},
-		{get, board + "/seasons", everyone, ratelimit.Read, keyIgnored, false, s.listSeasons, boardErrors},
+		{
+			method: post, path: board + "/scores/batch", callers: staff, rateLimitClass: ratelimit.Admin, idempotency: byReceipt,
+			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(s.submitScores), action: "submitScores",
+			isRoutine: true, ownErrors: boardErrors,
+		},
+		{
+			method: get, path: board + "/entries", callers: everyone, rateLimitClass: ratelimit.Read,
+			query: []string{"gameId", "season", "segment", "limit", "cursor"}, handle: s.listEntries, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/around", callers: player, rateLimitClass: ratelimit.Read,
+			query: []string{"season", "segment", "limit"}, handle: s.listEntriesAround, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/friends", callers: player, rateLimitClass: ratelimit.Read,
+			query: []string{"season", "segment", "limit"}, handle: s.listEntriesOfFriends, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/{userId}", callers: everyone, rateLimitClass: ratelimit.Read,
+			query: []string{"gameId", "season", "segment"}, handle: s.getEntry, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/league", callers: player, rateLimitClass: ratelimit.Read, query: []string{"season"},
+			handle: s.getLeague, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/seasons", callers: everyone, rateLimitClass: ratelimit.Read,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listSeasons, ownErrors: boardErrors,
+		},
 
 		{
-			post, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.createBoard),
-			errorList{
+			method: post, path: admin + "games/{gameId}/leaderboards", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.createBoard), action: "createLeaderboard",
+			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict,
 				apierror.LimitReached,
 			},
 		},
 		{
-			get, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, keyIgnored, false, s.listBoards,
-			boardErrors,
-		},
-		{get, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.getBoard, boardErrors},
-		{
-			patch, adminBoard, staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchBoard),
-			append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
+			method: get, path: admin + "games/{gameId}/leaderboards", callers: staff, rateLimitClass: ratelimit.Admin,
+			query: []string{"limit", "cursor"}, handle: s.listBoards, ownErrors: boardErrors,
 		},
 		{
-			del, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.deleteBoard,
-			append(slices.Clone(boardErrors), apierror.VersionConflict),
+			method: get, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: s.getBoard,
+			ownErrors: boardErrors,
 		},
 		{
-			post, adminBoard + "/seasons/{season}/end", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.endSeason), seasonErrors,
+			method: patch, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: withBody(s.patchBoard),
+			action: "patchLeaderboard", readBefore: s.getBoard,
+			ownErrors: append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
-			post, adminBoard + "/seasons/{season}/approve", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.approveSeason), seasonErrors,
+			method: del, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: s.deleteBoard,
+			action: "deleteLeaderboard", readBefore: s.getBoard,
+			ownErrors: append(slices.Clone(boardErrors), apierror.VersionConflict),
 		},
 		{
-			post, adminBoard + "/seasons/{season}/void", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.voidSeason), seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/end", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.endSeason), action: "endSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminEntry + "/hide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.hideEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminBoard + "/seasons/{season}/approve", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.approveSeason), action: "approveSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminEntry + "/unhide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.unhideEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminBoard + "/seasons/{season}/void", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.voidSeason), action: "voidSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminEntry + "/remove", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.removeEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminEntry + "/hide", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.hideEntry), action: "hideEntry",
+			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminEntry + "/unhide", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.unhideEntry), action: "unhideEntry",
+			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminEntry + "/remove", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.removeEntry), action: "removeEntry",
+			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
 		},
 
 		{
-			get, "/api/v1/tournaments", everyone, ratelimit.Read, keyIgnored, true, s.listTournaments,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: "/api/v1/tournaments", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query: []string{"gameId", "status", "limit", "cursor"}, handle: s.listTournaments,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
-		{get, tournament, everyone, ratelimit.Read, keyIgnored, true, s.getTournament, tournamentErrors},
-		{get, tournament + "/entrants", everyone, ratelimit.Read, keyIgnored, true, s.listEntrants, tournamentErrors},
-		{get, tournament + "/matches", everyone, ratelimit.Read, keyIgnored, true, s.listMatches, tournamentErrors},
-		{get, tournament + "/standings", everyone, ratelimit.Read, keyIgnored, true, s.listStandings, tournamentErrors},
 		{
-			post, tournament + "/join", player, ratelimit.Money, byReceipt, true, withoutBody(s.joinTournament),
-			append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
+			method: get, path: tournament, callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			query: []string{"gameId"}, handle: s.getTournament, ownErrors: tournamentErrors,
+		},
+		{
+			method: get, path: tournament + "/entrants", callers: everyone, rateLimitClass: ratelimit.Read,
+			durabilityHeader: true, query: []string{"gameId", "limit", "cursor"}, handle: s.listEntrants,
+			ownErrors: tournamentErrors,
+		},
+		{
+			method: get, path: tournament + "/matches", callers: everyone, rateLimitClass: ratelimit.Read,
+			durabilityHeader: true, query: []string{"gameId", "round", "limit", "cursor"}, handle: s.listMatches,
+			ownErrors: tournamentErrors,
+		},
+		{
+			method: get, path: tournament + "/standings", callers: everyone, rateLimitClass: ratelimit.Read,
+			durabilityHeader: true, query: []string{"gameId", "limit", "cursor"}, handle: s.listStandings,
+			ownErrors: tournamentErrors,
+		},
+		{
+			method: post, path: tournament + "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withoutBody(s.joinTournament),
+			ownErrors: append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
 				apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed, apierror.TournamentClosed,
 				apierror.LimitReached, apierror.UserNotFound), ownLimits...),
 		},
 		{
-			post, tournament + "/leave", player, ratelimit.Money, byReceiptAlways, true, withoutBody(s.leaveTournament),
-			entrantErrors,
+			method: post, path: tournament + "/leave", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptAlways, durabilityHeader: true, handle: withoutBody(s.leaveTournament),
+			ownErrors: entrantErrors,
 		},
 		{
-			post, tournament + "/check-in", player, ratelimit.Money, byReceipt, true, withoutBody(s.checkIntoTournament),
-			append(slices.Clone(entrantErrors), apierror.CheckInClosed),
+			method: post, path: tournament + "/check-in", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withoutBody(s.checkIntoTournament),
+			ownErrors: append(slices.Clone(entrantErrors), apierror.CheckInClosed),
 		},
 		{
-			post, tournament + "/attempts", player, ratelimit.Write, byStoredResponse, true, withoutBody(s.startAttempt),
-			append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
+			method: post, path: tournament + "/attempts", callers: player, rateLimitClass: ratelimit.Write,
+			idempotency: byStoredResponse, durabilityHeader: true, handle: withoutBody(s.startAttempt),
+			ownErrors: append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
 		},
 		{
-			post, admin + "games/{gameId}/tournaments", staff, ratelimit.Admin, byReceipt, true,
-			withBody(s.createTournament),
-			errorList{
+			method: post, path: admin + "games/{gameId}/tournaments", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.createTournament), action: "createTournament",
+			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.Forbidden, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.LimitReached, apierror.VersionConflict,
 			},
 		},
 		{
-			del, adminTournament, staff, ratelimit.Admin, keyIgnored, true, s.deleteTournament,
-			tournamentErrors,
+			method: del, path: adminTournament, callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
+			handle: s.deleteTournament, action: "deleteTournament", readBefore: s.getTournament, ownErrors: tournamentErrors,
 		},
 		{
-			post, adminTournament + "/start", staff, ratelimit.Admin, byStoredResponse, true,
-			withoutBody(s.startTournament),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
+			method: post, path: adminTournament + "/start", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, durabilityHeader: true, handle: withoutBody(s.startTournament),
+			action: "startTournament", readBefore: s.getTournament,
+			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			post, adminTournament + "/cancel", staff, ratelimit.Admin, byStoredResponse, true,
-			withOptionalBody(s.cancelTournament),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
+			method: post, path: adminTournament + "/cancel", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, durabilityHeader: true, handle: withOptionalBody(s.cancelTournament),
+			action: "cancelTournament", readBefore: s.getTournament,
+			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			post, adminTournament + "/entrants/{userId}/disqualify", staff, ratelimit.Admin, byReceipt, true,
-			withOptionalBody(s.disqualifyEntrant), entrantErrors,
+			method: post, path: adminTournament + "/entrants/{userId}/disqualify", callers: staff,
+			rateLimitClass: ratelimit.Admin, idempotency: byReceipt, durabilityHeader: true,
+			handle: withOptionalBody(s.disqualifyEntrant), action: "disqualifyEntrant", readBefore: s.getTournament,
+			ownErrors: entrantErrors,
 		},
 		{
-			post, adminTournament + "/matches/{matchId}/resolve", staff, ratelimit.Admin, byStoredResponse, true,
-			withBody(s.resolveMatch),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
+			method: post, path: adminTournament + "/matches/{matchId}/resolve", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, durabilityHeader: true, handle: withBody(s.resolveMatch), action: "resolveMatch",
+			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
 				apierror.MatchDecided, apierror.VersionConflict),
 		},
 
 		{
-			post, admin + "games", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createGame),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
-		},
-		{get, admin + "games", operator, ratelimit.Admin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
-		{
-			get, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, s.getGame,
-			errorList{apierror.GameNotFound},
+			method: post, path: admin + "games", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.createGame), action: "createGame",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchGame),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
+			method: get, path: admin + "games", callers: operator, rateLimitClass: ratelimit.Admin,
+			query: []string{"limit", "cursor"}, handle: s.listGames, ownErrors: errorList{apierror.InvalidRequest},
 		},
 		{
-			post, admin + "games/{gameId}/server-keys", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.addServerKey),
-			errorList{apierror.GameNotFound},
+			method: get, path: admin + "games/{gameId}", callers: staff, rateLimitClass: ratelimit.Admin, handle: s.getGame,
+			ownErrors: errorList{apierror.GameNotFound},
 		},
 		{
-			del, admin + "games/{gameId}/server-keys/{keyId}", operator, ratelimit.Admin, keyIgnored, false, s.revokeServerKey,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: patch, path: admin + "games/{gameId}", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle: withBody(s.patchGame), action: "patchGame", readBefore: s.readPathGame,
+			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
-			post, admin + "games/{gameId}/assets", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.createAsset),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
+			method: post, path: admin + "games/{gameId}/server-keys", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withoutBody(s.addServerKey), action: "addServerKey",
+			readBefore: s.readPathGame, ownErrors: errorList{apierror.GameNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets", staff, ratelimit.Admin, keyIgnored, false, s.listAssets,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: del, path: admin + "games/{gameId}/server-keys/{keyId}", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: s.revokeServerKey, action: "revokeServerKey", readBefore: s.readPathGame,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.getAsset,
-			errorList{apierror.GameNotFound, apierror.AssetNotFound},
+			method: post, path: admin + "games/{gameId}/assets", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.createAsset), action: "createAsset",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
-			del, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.deleteAsset,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
+			method: get, path: admin + "games/{gameId}/assets", callers: staff, rateLimitClass: ratelimit.Admin,
+			query: []string{"limit", "cursor"}, handle: s.listAssets,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchAsset),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
+			method: get, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle: s.getAsset, ownErrors: errorList{apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			post, admin + "tokens", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createToken),
-			errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
-		},
-		{get, admin + "tokens", operator, ratelimit.Admin, keyIgnored, false, s.listTokens, nil},
-		{
-			get, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, s.getToken,
-			errorList{apierror.TokenNotFound},
+			method: del, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle: s.deleteAsset, action: "deleteAsset", readBefore: s.getAsset,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			patch, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, withBody(s.patchToken),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+			method: patch, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle: withBody(s.patchAsset), action: "patchAsset", readBefore: s.getAsset,
+			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			get, admin + "users/{userId}", staff, ratelimit.Admin, keyIgnored, true, s.getUser,
-			errorList{apierror.UserNotFound},
+			method: post, path: admin + "tokens", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.createToken), action: "createToken",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
+		},
+		{method: get, path: admin + "tokens", callers: operator, rateLimitClass: ratelimit.Admin, handle: s.listTokens},
+		{
+			method: get, path: admin + "tokens/{tokenId}", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: s.getToken, ownErrors: errorList{apierror.TokenNotFound},
 		},
 		{
-			get, admin + "users", staff, ratelimit.Admin, keyIgnored, false, s.listUsers,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: patch, path: admin + "tokens/{tokenId}", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: withBody(s.patchToken), action: "patchToken", readBefore: s.getToken,
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
 		{
-			get, admin + "users/{userId}/ledger", staff, ratelimit.Admin, keyIgnored, true, s.listUserLedger,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+			method: get, path: admin + "users/{userId}", callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
+			handle: s.getUser, ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users/{userId}/limits", staff, ratelimit.Admin, keyIgnored, true, s.listUserLimits,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+			method: get, path: admin + "users", callers: staff, rateLimitClass: ratelimit.Admin,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listUsers,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			put, admin + "users/{userId}/limits", operator, ratelimit.Admin, keyIgnored, true, withBody(s.tightenUserLimits),
-			errorList{
+			method: get, path: admin + "users/{userId}/ledger", callers: staff, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, query: []string{"tokenId", "limit", "cursor"}, handle: s.listUserLedger,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{
+			method: get, path: admin + "users/{userId}/limits", callers: staff, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, query: []string{"tokenId"}, handle: s.listUserLimits,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{
+			method: put, path: admin + "users/{userId}/limits", callers: operator, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, handle: withBody(s.tightenUserLimits), action: "tightenUserLimits",
+			readBefore: s.readUserLimits,
+			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.SelfExcluded,
 				apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.listUserSessions,
-			errorList{apierror.UserNotFound},
+			method: get, path: admin + "users/{userId}/sessions", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: s.listUserSessions, ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users/{userId}/saves", staff, ratelimit.Admin, keyIgnored, false, s.listUserSaves,
-			errorList{apierror.UserNotFound},
+			method: get, path: admin + "users/{userId}/saves", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle: s.listUserSaves, ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			get, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, false, s.getUserSave,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
+			method: get, path: admin + "users/{userId}/saves/{slot}", callers: staff, rateLimitClass: ratelimit.Admin,
+			handle:    s.getUserSave,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
 		},
 		{
-			post, admin + "users/{userId}/suspend", operator, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.suspendUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: admin + "users/{userId}/suspend", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.suspendUser), action: "suspendUser", readBefore: s.readPathPlayer,
+			ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			post, admin + "users/{userId}/unsuspend", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.unsuspendUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: admin + "users/{userId}/unsuspend", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withoutBody(s.unsuspendUser), action: "unsuspendUser",
+			readBefore: s.readPathPlayer, ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			del, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.endUserSessions,
-			errorList{apierror.UserNotFound},
+			method: del, path: admin + "users/{userId}/sessions", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: s.endUserSessions, action: "endUserSessions", ownErrors: errorList{apierror.UserNotFound},
 		},
 		{
-			post, admin + "users/{userId}/credit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.creditUser),
-			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
+			method: post, path: admin + "users/{userId}/credit", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.creditUser), action: "credit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
-			post, admin + "users/{userId}/debit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.debitUser),
-			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
+			method: post, path: admin + "users/{userId}/debit", callers: staff, rateLimitClass: ratelimit.Admin,
+			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.debitUser), action: "debit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			put, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, true, withSaveBody(s.replaceSave),
-			errorList{
+			method: put, path: admin + "users/{userId}/saves/{slot}", callers: staff, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, handle: withSaveBody(s.replaceSave), action: "replaceSave",
+			ownErrors: errorList{
 				apierror.UserNotFound, apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected,
 				apierror.SaveTampered,
 			},
 		},
-		{get, admin + "rooms", staff, ratelimit.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
 		{
-			get, admin + "rooms/{roomId}/events", staff, ratelimit.Admin, keyIgnored, true, s.listRoomEvents,
-			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+			method: get, path: admin + "rooms", callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
+			query: []string{"gameId", "status", "limit", "cursor"}, handle: s.listRoomsAsAdmin, ownErrors: listErrors,
 		},
 		{
-			post, admin + "rooms/{roomId}/resolve", operator, ratelimit.Admin, byReceipt, true, withBody(s.resolveRoom),
-			errorList{
+			method: get, path: admin + "rooms/{roomId}/events", callers: staff, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, query: []string{"after"}, handle: s.listRoomEvents,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+		},
+		{
+			method: post, path: admin + "rooms/{roomId}/resolve", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.resolveRoom), action: "resolveRoom",
+			readBefore: s.readPathRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.NotDisputed, apierror.ResultConflict, apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "games/{gameId}/ledger", operator, ratelimit.Admin, keyIgnored, true, s.listGameLedger,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: admin + "games/{gameId}/ledger", callers: operator, rateLimitClass: ratelimit.Admin,
+			durabilityHeader: true, query: []string{"limit", "cursor"}, handle: s.listGameLedger,
+			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
-		{get, admin + "nodes", operator, ratelimit.Admin, keyIgnored, false, s.listNodes, nil},
+		{method: get, path: admin + "nodes", callers: operator, rateLimitClass: ratelimit.Admin, handle: s.listNodes},
 		{
-			post, admin + "console-links", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.createConsoleLink), nil,
+			method: post, path: admin + "console-links", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withoutBody(s.createConsoleLink), action: "createConsoleLink",
 		},
 		{
-			del, admin + "console-sessions", operator, ratelimit.Admin, keyIgnored, false, s.closeConsoleSessions, nil,
+			method: del, path: admin + "console-sessions", callers: operator, rateLimitClass: ratelimit.Admin,
+			handle: s.closeConsoleSessions, action: "closeConsoleSessions",
 		},
-		{get, admin + "trail", operator, ratelimit.Admin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
 		{
-			post, admin + "games/{gameId}/accept-audit", operator, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.acceptAudit),
-			errorList{apierror.GameNotFound},
+			method: get, path: admin + "trail", callers: operator, rateLimitClass: ratelimit.Admin,
+			query: []string{"actor", "target", "gameId", "from", "limit", "cursor"}, handle: s.listTrail,
+			ownErrors: errorList{apierror.InvalidRequest},
 		},
-		{get, admin + "audit", operator, ratelimit.Admin, keyIgnored, true, s.auditWallets, auditErrors},
+		{
+			method: post, path: admin + "games/{gameId}/accept-audit", callers: operator, rateLimitClass: ratelimit.Admin,
+			idempotency: byStoredResponse, handle: withBody(s.acceptAudit), action: "acceptAudit",
+			ownErrors: errorList{apierror.GameNotFound},
+		},
+		{
+			method: get, path: admin + "audit", callers: operator, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
+			query: []string{"gameId"}, handle: s.auditWallets, ownErrors: auditErrors,
+		},
 
 		{
-			get, "/api/v1/game-data/save", player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.saveEndpoint), socketErrors,
+			method: get, path: "/api/v1/game-data/save", callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			get, "/api/v1/game-data/load", player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.saveEndpoint), socketErrors,
+			method: get, path: "/api/v1/game-data/load", callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			get, realtimePath, player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
+			method: get, path: realtimePath, callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.realtimeEndpoint), ownErrors: socketErrors,
 		},
 
-		{get, "/healthz", anyone, "", keyIgnored, false, s.healthz, nil},
-		{get, "/balancez", anyone, "", keyIgnored, false, s.balancez, errorList{apierror.RouteNotFound}},
-		{get, "/readyz", anyone, "", keyIgnored, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
-		{get, "/openapi.yaml", anyone, "", keyIgnored, false, documentHandler(openAPIText), nil},
-		{get, "/asyncapi.yaml", anyone, "", keyIgnored, false, documentHandler(asyncAPIText), nil},
+		{method: get, path: "/healthz", handle: s.healthz},
+		{method: get, path: "/balancez", handle: s.balancez, ownErrors: errorList{apierror.RouteNotFound}},
+		{method: get, path: "/readyz", handle: s.readyz, ownErrors: errorList{apierror.Draining, apierror.StoreUnavailable}},
+		{method: get, path: "/openapi.yaml", handle: documentHandler(openAPIText)},
+		{method: get, path: "/asyncapi.yaml", handle: documentHandler(asyncAPIText)},
 	}
 }
 
