@@ -163,8 +163,10 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: put, path: "/api/v1/me/limits", callers: player, rateLimitClass: ratelimit.Write, durabilityHeader: true,
-			handle:    withBody(s.setMyLimits),
-			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
+			handle: withBody(s.setMyLimits),
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
+			},
 		},
 		{
 			method: get, path: "/api/v1/friends", callers: player, rateLimitClass: ratelimit.Read,
@@ -248,16 +250,16 @@ func (s *Server) routes() []route {
 		// The moves of a game leave no record: a server makes several of them a second, and their events
 		// are in the room's list.
 		{
-			method: post, path: session + "state", callers: player | server, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
-			durabilityHeader: true, handle: withBody(s.setSharedState),
+			method: post, path: session + "state", callers: player | server, rateLimitClass: ratelimit.Write,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.setSharedState),
 			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
 			},
 		},
 		{
-			method: post, path: session + "turn", callers: player | server, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
-			durabilityHeader: true, handle: withBody(s.setTurn),
+			method: post, path: session + "turn", callers: player | server, rateLimitClass: ratelimit.Write,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.setTurn),
 			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
 				apierror.RoomDisputed, apierror.GameNotFound,
@@ -519,7 +521,9 @@ func (s *Server) routes() []route {
 		{
 			method: patch, path: admin + "games/{gameId}", callers: staff, rateLimitClass: ratelimit.Admin,
 			handle: withBody(s.patchGame), action: "patchGame", readBefore: s.readPathGame,
-			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict,
+			},
 		},
 		{
 			method: post, path: admin + "games/{gameId}/server-keys", callers: operator, rateLimitClass: ratelimit.Admin,
@@ -633,7 +637,9 @@ func (s *Server) routes() []route {
 		{
 			method: post, path: admin + "users/{userId}/debit", callers: staff, rateLimitClass: ratelimit.Admin,
 			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.debitUser), action: "debit",
-			ownErrors: errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound,
+			},
 		},
 		{
 			method: put, path: admin + "users/{userId}/saves/{slot}", callers: staff, rateLimitClass: ratelimit.Admin,
