@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
@@ -189,11 +189,11 @@ func (s *Server) readPathGame(r *request) (response, error) {
 }
 
 type gamePatch struct {
-	Version      int64                `json:"version"`
-	Name         *string              `json:"name"`
-	Origins      *[]string            `json:"origins"`
-	WelcomeGrant nullable[grantInput] `json:"welcomeGrant,omitzero"`
-	Settings     games.SettingsPatch  `json:"settings"`
+	Version      int64                     `json:"version"`
+	Name         *string                   `json:"name"`
+	Origins      *[]string                 `json:"origins"`
+	WelcomeGrant wire.Nullable[grantInput] `json:"welcomeGrant,omitzero"`
+	Settings     games.SettingsPatch       `json:"settings"`
 }
 
 func (in *gamePatch) Validate() error {
@@ -209,8 +209,8 @@ func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
 		return response{}, err
 	}
 	p := games.PatchInput{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
-	if in.WelcomeGrant.Given {
-		p.SignupGrant = new(in.WelcomeGrant.Value.toDomain())
+	if in.WelcomeGrant.IsGiven {
+		p.SignupGrant = wire.Given(in.WelcomeGrant.Value.toDomain())
 	}
 	g, err := s.Games.Patch(r.ctx(), r.caller, id, p)
 	return s.gameResponse(r, g, err)
@@ -236,21 +236,12 @@ func (s *Server) revokeServerKey(r *request) (response, error) {
 
 // Assets.
 
-type assetInput struct {
-	Name         string             `json:"name"`
-	TokenCode    string             `json:"tokenId"`
-	Price        wallet.AmountInput `json:"price"`
-	Stock        *int64             `json:"stock"`
-	PerUserLimit *int64             `json:"perUserLimit"`
-	Metadata     jsontext.Value     `json:"metadata"`
-}
-
-func (s *Server) createAsset(r *request, in *assetInput) (response, error) {
+func (s *Server) createAsset(r *request, in *assets.CreateInput) (response, error) {
 	game, err := s.authorizedPathGame(r)
 	if err != nil {
 		return response{}, err
 	}
-	a, err := s.Assets.Create(r.ctx(), r.caller, game, assets.CreateInput(*in))
+	a, err := s.Assets.Create(r.ctx(), r.caller, game, *in)
 	return createdResponse(&a), err
 }
 
@@ -276,24 +267,12 @@ func (s *Server) getAsset(r *request) (response, error) {
 	return okResponse(&a), err
 }
 
-type assetPatch struct {
-	Name         *string             `json:"name"`
-	Active       *bool               `json:"active"`
-	Price        *wallet.AmountInput `json:"price"`
-	Stock        nullable[int64]     `json:"stock,omitzero"`
-	PerUserLimit nullable[int64]     `json:"perUserLimit,omitzero"`
-	Metadata     jsontext.Value      `json:"metadata"`
-}
-
-func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
+func (s *Server) patchAsset(r *request, in *assets.PatchInput) (response, error) {
 	game, asset, err := s.authorizedPathAsset(r)
 	if err != nil {
 		return response{}, err
 	}
-	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, assets.PatchInput{
-		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.toPatch(),
-		PerUserLimit: in.PerUserLimit.toPatch(), Metadata: in.Metadata,
-	})
+	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, *in)
 	return okResponse(&a), err
 }
 
@@ -357,8 +336,8 @@ func (s *Server) getToken(r *request) (response, error) {
 }
 
 type tokenPatch struct {
-	Name     *string          `json:"tokenName"`
-	LogoURL  nullable[string] `json:"logoUrl,omitzero"`
+	Name     *string               `json:"tokenName"`
+	LogoURL  wire.Nullable[string] `json:"logoUrl,omitzero"`
 	Metadata struct {
 		AssetName *string `json:"assetName"`
 		PolicyID  *string `json:"policyId"`
@@ -368,7 +347,7 @@ type tokenPatch struct {
 
 func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 	t, err := s.Wallet.PatchToken(r.ctx(), r.caller, r.Param("tokenId"), wallet.TokenPatch{
-		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+		Name: in.Name, LogoURL: toPatch(in.LogoURL), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 		Games: in.Games,
 	})
 	return okResponse(newTokenView(t)), err
@@ -418,11 +397,9 @@ func newPlayerView(u users.User) *playerView {
 }
 
 type suspensionInput struct {
-	Reason string     `json:"reason"`
+	Reason string     `json:"reason" required:"true"`
 	Until  *time.Time `json:"until"`
 }
-
-func (in *suspensionInput) Validate() error { return requireMembers(member{"reason", in.Reason != ""}) }
 
 func (s *Server) suspendUser(r *request, in *suspensionInput) (response, error) {
 	user, err := r.pathID("userId", apierror.UserNotFound)
@@ -455,14 +432,9 @@ func (s *Server) endUserSessions(r *request) (response, error) {
 }
 
 type adjustmentInput struct {
-	TokenID string             `json:"tokenId"`
-	Amount  wallet.AmountInput `json:"amount"`
-	Reason  string             `json:"reason"`
-}
-
-func (in *adjustmentInput) Validate() error {
-	return requireMembers(member{"tokenId", in.TokenID != ""}, member{"amount", in.Amount != ""},
-		member{"reason", in.Reason != ""})
+	TokenID string             `json:"tokenId" required:"true"`
+	Amount  wallet.AmountInput `json:"amount" required:"true"`
+	Reason  string             `json:"reason" required:"true"`
 }
 
 func (s *Server) creditUser(r *request, in *adjustmentInput) (response, error) {

@@ -7,7 +7,6 @@ import (
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // boardGame returns the game whose leaderboards a request is about: that of the path or the query,
@@ -98,33 +97,12 @@ func (s *Server) getBoard(r *request) (response, error) {
 	return okResponse(&b), err
 }
 
-// boardPatchInput changes a leaderboard; an absent member stays as it is.
-type boardPatchInput struct {
-	Name         *string                         `json:"name,omitzero"`
-	Writers      *leaderboards.Writers           `json:"writers,omitzero"`
-	Rules        nullable[leaderboards.Rules]    `json:"rules,omitzero"`
-	Schedule     nullable[leaderboards.Schedule] `json:"schedule,omitzero"`
-	GraceSeconds *int64                          `json:"graceSeconds,omitzero"`
-	KeepSeasons  *int64                          `json:"keepSeasons,omitzero"`
-	Segments     *[]string                       `json:"segments,omitzero"`
-	MaxEntries   nullable[int64]                 `json:"maxEntries,omitzero"`
-	League       nullable[leaderboards.League]   `json:"league,omitzero"`
-	Prizes       nullable[leaderboards.Prizes]   `json:"prizes,omitzero"`
-	Metadata     wire.RawJSON                    `json:"metadata,omitzero"`
-	Effective    leaderboards.Effective          `json:"effective,omitzero" given:"nonzero"`
-}
-
-func (s *Server) patchBoard(r *request, in *boardPatchInput) (response, error) {
+func (s *Server) patchBoard(r *request, in *leaderboards.Patch) (response, error) {
 	game, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return response{}, err
 	}
-	b, err := s.Boards.Patch(r.ctx(), r.caller, game, r.Param("board"), leaderboards.Patch{
-		Name: in.Name, Writers: in.Writers, Rules: in.Rules.toPatch(), Schedule: in.Schedule.toPatch(),
-		GraceSeconds: in.GraceSeconds, KeepSeasons: in.KeepSeasons, Segments: in.Segments,
-		MaxEntries: in.MaxEntries.toPatch(), League: in.League.toPatch(), Prizes: in.Prizes.toPatch(),
-		Metadata: in.Metadata, Effective: in.Effective,
-	})
+	b, err := s.Boards.Patch(r.ctx(), r.caller, game, r.Param("board"), *in)
 	return okResponse(&b), err
 }
 
@@ -138,14 +116,10 @@ func (s *Server) deleteBoard(r *request) (response, error) {
 
 // boardReasonInput says why staff changes something on a leaderboard; the trail keeps it.
 type boardReasonInput struct {
-	Reason string `json:"reason"`
+	Reason string `json:"reason" required:"true"`
 }
 
 // Validate returns invalid_request without a reason.
-func (in *boardReasonInput) Validate() error {
-	return requireMembers(member{"reason", in.Reason != ""})
-}
-
 func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
 	at, number, err := r.boardSeason()
 	if err != nil {

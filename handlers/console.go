@@ -137,11 +137,7 @@ func checkSameOrigin(r *http.Request) error {
 }
 
 type consoleLinkInput struct {
-	LinkSecret string `json:"link"`
-}
-
-func (in *consoleLinkInput) Validate() error {
-	return requireMembers(member{"link", in.LinkSecret != ""})
+	LinkSecret string `json:"link" required:"true"`
 }
 
 // consoleSessionView is a session as the page of the console sees it.

@@ -299,26 +299,3 @@ func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
 	}
 	return n, nil
 }
-
-// nullable is a member of a PATCH for which null and absent mean different things.
-type nullable[T any] struct {
-	Given bool // the member is there, null or not
-	Value *T   // nil for null
-}
-
-// UnmarshalJSONFrom is called only when the member is there.
-func (n *nullable[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	n.Given = true
-	return json.UnmarshalDecode(d, &n.Value)
-}
-
-// MarshalJSONTo writes the value. An absent member is omitted by omitzero.
-func (n nullable[T]) MarshalJSONTo(e *jsontext.Encoder) error { return json.MarshalEncode(e, n.Value) }
-
-// toPatch returns the field of a domain's patch: nil keeps the value, a pointer to nil removes it.
-func (n nullable[T]) toPatch() **T {
-	if !n.Given {
-		return nil
-	}
-	return &n.Value
-}

@@ -4,23 +4,32 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 )
 
 // limitsInput sets a player's own limits. Absent members stay as they are, null removes a limit.
 type limitsInput struct {
-	TokenID       string                       `json:"tokenId"`
-	MaxStake      nullable[wallet.AmountInput] `json:"maxStake,omitzero"`
-	MaxOpenRooms  nullable[int64]              `json:"maxOpenRooms,omitzero"`
-	MaxLoss       nullable[wallet.AmountInput] `json:"maxLoss24h,omitzero"`
-	ExcludedUntil nullable[time.Time]          `json:"excludedUntil,omitzero"`
+	TokenID       string                            `json:"tokenId"`
+	MaxStake      wire.Nullable[wallet.AmountInput] `json:"maxStake,omitzero"`
+	MaxOpenRooms  wire.Nullable[int64]              `json:"maxOpenRooms,omitzero"`
+	MaxLoss       wire.Nullable[wallet.AmountInput] `json:"maxLoss24h,omitzero"`
+	ExcludedUntil wire.Nullable[time.Time]          `json:"excludedUntil,omitzero"`
 }
 
 func (in *limitsInput) of(userID int64) wallet.LimitsInput {
 	return wallet.LimitsInput{
-		UserID: userID, TokenCode: in.TokenID, MaxStake: in.MaxStake.toPatch(), MaxOpenRooms: in.MaxOpenRooms.toPatch(),
-		MaxLoss: in.MaxLoss.toPatch(), ExcludedUntil: in.ExcludedUntil.toPatch(),
+		UserID: userID, TokenCode: in.TokenID, MaxStake: toPatch(in.MaxStake), MaxOpenRooms: toPatch(in.MaxOpenRooms),
+		MaxLoss: toPatch(in.MaxLoss), ExcludedUntil: toPatch(in.ExcludedUntil),
 	}
+}
+
+// toPatch returns a member as package wallet has it: nil keeps a value, a pointer to nil removes it.
+func toPatch[T any](n wire.Nullable[T]) **T {
+	if !n.IsGiven {
+		return nil
+	}
+	return &n.Value
 }
 
 func (s *Server) listMyLimits(r *request) (response, error) {

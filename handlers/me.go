@@ -28,14 +28,8 @@ func (s *Server) getMe(r *request) (response, error) {
 	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.UserID))
 }
 
-type profilePatch struct {
-	Username *string          `json:"username"`
-	Avatar   nullable[string] `json:"avatar,omitzero"`
-}
-
-func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
-	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.UserID,
-		users.PatchInput{Username: in.Username, Avatar: in.Avatar.toPatch()}))
+func (s *Server) patchMe(r *request, in *users.PatchInput) (response, error) {
+	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.UserID, *in))
 }
 
 func (s *Server) deleteMe(r *request) (response, error) {

@@ -7,12 +7,8 @@ import (
 )
 
 type replaceSaveInput struct {
-	StateJSON       wire.RawJSON `json:"state"`
+	StateJSON       wire.RawJSON `json:"state" required:"true"`
 	LastReadVersion int64        `json:"version"` // that the caller last read; 0: none
-}
-
-func (in *replaceSaveInput) Validate() error {
-	return requireMembers(member{"state", len(in.StateJSON) > 0})
 }
 
 func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error) {

@@ -759,40 +759,32 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 	}
 }
 
-// A validator is an input that no domain can check alone. Validate returns invalid_request with the
-// members that are missing. It may set defaults, so that a request with a default and one without
+// A validator is an input that no domain can check alone, beyond the members that its type
+// requires. It may set defaults, so that a request with a default and one without
 // it are the same request.
 type validator interface{ Validate() error }
 
-// validate returns the error of an input's Validate, or nil where it has none.
+// validate returns invalid_request with the required members of an input that are missing, or the
+// error of its Validate.
 func validate(in any) error {
+	if err := checkRequired(in); err != nil {
+		return err
+	}
 	if v, ok := in.(validator); ok {
 		return v.Validate()
 	}
 	return nil
 }
 
-// requireID returns invalid_request for a member that is missing or is no id.
-func requireID(name string, id int64) error {
+// checkID returns invalid_request for a member that is no id.
+func checkID(name string, id int64) error {
 	if id < 0 {
 		return apierror.InvalidRequest.WithField(name, "range", "must be a positive integer")
 	}
-	return requireMembers(member{name, id > 0})
+	return nil
 }
 
-// member is a member of a request that must be there.
-type member struct {
-	name  string
-	given bool
-}
-
-// requireMembers returns invalid_request with the members that are missing.
-func requireMembers(members ...member) error {
-	var errs apierror.FieldErrors
-	for _, m := range members {
-		if !m.given {
-			errs.Add(m.name, "required", "is required")
-		}
-	}
-	return errs.Err()
+// missing returns invalid_request for a member that must be there.
+func missing(name string) error {
+	return apierror.InvalidRequest.WithField(name, "required", "is required")
 }

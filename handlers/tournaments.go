@@ -225,12 +225,11 @@ func (s *Server) disqualifyEntrant(r *request, _ *tournamentReasonInput) (respon
 
 // resolveMatchInput names who won a match.
 type resolveMatchInput struct {
-	WinnerID int64 `json:"winnerId"`
+	WinnerID int64 `json:"winnerId" required:"true"`
 }
 
-// Validate returns invalid_request without a winner.
 func (in *resolveMatchInput) Validate() error {
-	return requireID("winnerId", in.WinnerID)
+	return checkID("winnerId", in.WinnerID)
 }
 
 func (s *Server) resolveMatch(r *request, in *resolveMatchInput) (response, error) {

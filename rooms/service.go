@@ -244,8 +244,8 @@ func (s *Service) Ready(
 
 // KickInput names a player to take out of a room.
 type KickInput struct {
-	RoomID string `json:"roomId"`
-	UserID int64  `json:"userId"`
+	RoomID string `json:"roomId" required:"true"`
+	UserID int64  `json:"userId" required:"true"`
 	Ban    bool   `json:"ban"` // the player may not join this room again
 }
 

@@ -367,20 +367,20 @@ func (d *Definition) entriesExpectedPerShard() int64 {
 // shardOf returns the shard in which all of a player's entries are.
 func (d *Definition) shardOf(userID int64) int { return int(userID % int64(d.Shards)) }
 
-// Patch is a change of a definition; a nil field stays as it is.
+// Patch is a change of a definition; an absent member stays as it is.
 type Patch struct {
-	Name         *string
-	Writers      *Writers
-	Rules        **Rules    // a pointer to nil removes the rules
-	Schedule     **Schedule // likewise
-	GraceSeconds *int64
-	KeepSeasons  *int64
-	Segments     *[]string
-	MaxEntries   **int64
-	League       **League
-	Prizes       **Prizes
-	Metadata     wire.RawJSON
-	Effective    Effective
+	Name         *string                 `json:"name,omitzero"`
+	Writers      *Writers                `json:"writers,omitzero"`
+	Rules        wire.Nullable[Rules]    `json:"rules,omitzero"`
+	Schedule     wire.Nullable[Schedule] `json:"schedule,omitzero"`
+	GraceSeconds *int64                  `json:"graceSeconds,omitzero"`
+	KeepSeasons  *int64                  `json:"keepSeasons,omitzero"`
+	Segments     *[]string               `json:"segments,omitzero"`
+	MaxEntries   wire.Nullable[int64]    `json:"maxEntries,omitzero"`
+	League       wire.Nullable[League]   `json:"league,omitzero"`
+	Prizes       wire.Nullable[Prizes]   `json:"prizes,omitzero"`
+	Metadata     wire.RawJSON            `json:"metadata,omitzero"`
+	Effective    Effective               `json:"effective,omitzero" given:"nonzero"`
 }
 
 // Effective is from when a patch counts.
@@ -408,11 +408,11 @@ func (p *Patch) check() error {
 		checkWord(&errs, "effective", p.Effective, NextEffective, NowEffective)
 	}
 	for _, m := range []patchMember{
-		{"schedule", p.Schedule != nil},
+		{"schedule", p.Schedule.IsGiven},
 		{"graceSeconds", p.GraceSeconds != nil},
 		{"segments", p.Segments != nil},
-		{"league", p.League != nil},
-		{"prizes", p.Prizes != nil},
+		{"league", p.League.IsGiven},
+		{"prizes", p.Prizes.IsGiven},
 	} {
 		if m.isGiven && p.isNow() {
 			errs.Add(m.name, "range", "cannot change in a season that is open")
@@ -425,11 +425,11 @@ func (p *Patch) check() error {
 func (p *Patch) decidingMembers() (names []string) {
 	for _, m := range []patchMember{
 		{"writers", p.Writers != nil},
-		{"rules", p.Rules != nil},
-		{"schedule", p.Schedule != nil},
+		{"rules", p.Rules.IsGiven},
+		{"schedule", p.Schedule.IsGiven},
 		{"graceSeconds", p.GraceSeconds != nil},
-		{"maxEntries", p.MaxEntries != nil},
-		{"prizes", p.Prizes != nil},
+		{"maxEntries", p.MaxEntries.IsGiven},
+		{"prizes", p.Prizes.IsGiven},
 	} {
 		if m.isGiven {
 			names = append(names, m.name)
@@ -442,16 +442,16 @@ func (p *Patch) decidingMembers() (names []string) {
 func (d Definition) merge(p Patch) Definition {
 	setIfGiven(&d.Name, p.Name)
 	setIfGiven(&d.Writers, p.Writers)
-	setIfGiven(&d.Rules, p.Rules)
-	setIfGiven(&d.Schedule, p.Schedule)
+	p.Rules.SetIn(&d.Rules)
+	p.Schedule.SetIn(&d.Schedule)
 	setIfGiven(&d.GraceSeconds, p.GraceSeconds)
 	if p.KeepSeasons != nil {
 		d.KeepSeasons = p.KeepSeasons
 	}
 	setIfGiven(&d.Segments, p.Segments)
-	setIfGiven(&d.MaxEntries, p.MaxEntries)
-	setIfGiven(&d.League, p.League)
-	setIfGiven(&d.Prizes, p.Prizes)
+	p.MaxEntries.SetIn(&d.MaxEntries)
+	p.League.SetIn(&d.League)
+	p.Prizes.SetIn(&d.Prizes)
 	if p.Metadata != nil {
 		d.Metadata = p.Metadata
 	}

@@ -319,7 +319,7 @@ func (s *Service) Patch(
 		if err := d.check(); err != nil {
 			return c, err
 		}
-		if p.Prizes != nil {
+		if p.Prizes.IsGiven {
 			if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
 				return c, err
 			}

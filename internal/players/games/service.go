@@ -276,11 +276,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if err := p.authorize(caller); err != nil {
 		return Game{}, err
 	}
-	var input *SignupGrantInput
-	if p.SignupGrant != nil {
-		input = *p.SignupGrant
-	}
-	grant, err := s.checkWithValidator(ctx, p.Settings, input)
+	grant, err := s.checkWithValidator(ctx, p.Settings, p.SignupGrant.Value)
 	if err != nil {
 		return Game{}, err
 	}
@@ -299,10 +295,10 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if err := s.checkPrizeFeeds(ctx, id, changed.Settings, p.Settings); err != nil {
 			return Game{}, err
 		}
-		if p.SignupGrant != nil {
+		if p.SignupGrant.IsGiven {
 			changed.SignupGrant = grant
 		}
-		if p.SignupGrant != nil || p.Settings.GrantLimitPerDay.IsGiven {
+		if p.SignupGrant.IsGiven || p.Settings.GrantLimitPerDay.IsGiven {
 			if err := s.checkGrantLimit(ctx, changed); err != nil {
 				return Game{}, err
 			}
@@ -336,7 +332,7 @@ func (p PatchInput) authorize(caller principal.Caller) error {
 		return nil
 	}
 	var errs apierror.FieldErrors
-	if p.SignupGrant != nil {
+	if p.SignupGrant.IsGiven {
 		errs.Add("welcomeGrant", "forbidden", "only the operator can change it")
 	}
 	p.Settings.checkServerMayChange(&errs)

@@ -80,7 +80,7 @@ type SettingsPatch struct {
 	Quotas      *QuotasPatch `json:"quotas,omitzero"`
 
 	// GrantLimitPerDay may be null: as much as the game's servers may mint.
-	GrantLimitPerDay GivenDayLimit `json:"grantLimitPerDay,omitzero"`
+	GrantLimitPerDay wire.Nullable[DayLimit] `json:"grantLimitPerDay,omitzero"`
 
 	Settlements *[]Settlement `json:"settlements,omitzero"`
 
@@ -126,7 +126,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		Boards:              &boards,
 		Settlements:         &s.Settlements,
 		Quotas:              s.Quotas.asPatch(),
-		GrantLimitPerDay:    GivenDayLimit{true, s.GrantLimitPerDay},
+		GrantLimitPerDay:    wire.Given(&s.GrantLimitPerDay),
 		ProgressRules:       rules,
 	}
 }
@@ -172,27 +172,14 @@ func (l DayLimit) MarshalJSON() ([]byte, error) {
 	return []byte(l), nil
 }
 
-// GivenDayLimit is a DayLimit in a patch. It tells null from an absent member.
-type GivenDayLimit struct {
-	IsGiven bool
-	Limit   DayLimit
-}
-
-// MarshalJSON returns the limit.
-func (l GivenDayLimit) MarshalJSON() ([]byte, error) { return l.Limit.MarshalJSON() }
-
-// UnmarshalJSON decodes a number, a decimal string or null.
-func (l *GivenDayLimit) UnmarshalJSON(raw []byte) error {
-	l.IsGiven, l.Limit = true, ""
-	if string(raw) == "null" {
-		return nil
-	}
+// UnmarshalJSON decodes a number or a decimal string.
+func (l *DayLimit) UnmarshalJSON(raw []byte) error {
 	text := strings.Trim(string(raw), `"`)
 	integer, _, _ := strings.Cut(text, ".")
 	if len(text) > maxDayLimitBytes || !decimalPattern.MatchString(text) || len(integer) > 1 && integer[0] == '0' {
 		return errors.New("must be an amount: a number or a decimal string")
 	}
-	l.Limit = DayLimit(text)
+	*l = DayLimit(text)
 	return nil
 }
 
@@ -232,7 +219,8 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.Settlements, p.Settlements)
 	s.Quotas = s.Quotas.merge(p.Quotas)
 	if p.GrantLimitPerDay.IsGiven {
-		s.GrantLimitPerDay = p.GrantLimitPerDay.Limit
+		s.GrantLimitPerDay = ""
+		setIfGiven(&s.GrantLimitPerDay, p.GrantLimitPerDay.Value)
 	}
 	switch string(p.ProgressRules) {
 	case "":
