@@ -25,21 +25,14 @@ func (s *Server) checkGameAccess(r *request, game int64) error {
 
 // authorizedPathGame returns the game in the path, or game_not_found.
 func (s *Server) authorizedPathGame(r *request) (int64, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err == nil {
-		err = s.checkGameAccess(r, game)
-	}
-	return game, err
+	game := r.id("gameId")
+	return game, s.checkGameAccess(r, game)
 }
 
 // visiblePathUser returns the player in the path, or user_not_found when the caller may not see
 // it.
 func (s *Server) visiblePathUser(r *request) (users.User, error) {
-	id, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return users.User{}, err
-	}
-	return s.Users.Get(r.ctx(), r.caller, id)
+	return s.Users.Get(r.ctx(), r.caller, r.id("userId"))
 }
 
 // Games.
@@ -162,11 +155,7 @@ func (s *Server) listGames(r *request) (response, error) {
 }
 
 func (s *Server) getGame(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, use, err := s.Games.GetWithUse(r.ctx(), r.caller, id)
+	g, use, err := s.Games.GetWithUse(r.ctx(), r.caller, r.id("gameId"))
 	if err != nil {
 		return response{}, err
 	}
@@ -180,11 +169,7 @@ func (s *Server) getGame(r *request) (response, error) {
 
 // readPathGame returns a game without its use, which changes all the time.
 func (s *Server) readPathGame(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, err := s.Games.Get(r.ctx(), r.caller, id)
+	g, err := s.Games.Get(r.ctx(), r.caller, r.id("gameId"))
 	return s.gameResponse(r, g, err)
 }
 
@@ -204,33 +189,21 @@ func (in *gamePatch) Validate() error {
 }
 
 func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	p := games.PatchInput{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
 	if in.WelcomeGrant.IsGiven {
 		p.SignupGrant = wire.Given(in.WelcomeGrant.Value.toDomain())
 	}
-	g, err := s.Games.Patch(r.ctx(), r.caller, id, p)
+	g, err := s.Games.Patch(r.ctx(), r.caller, r.id("gameId"), p)
 	return s.gameResponse(r, g, err)
 }
 
 func (s *Server) addServerKey(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, key, err := s.Games.AddServerKey(r.ctx(), r.caller, id)
+	g, key, err := s.Games.AddServerKey(r.ctx(), r.caller, r.id("gameId"))
 	return s.gameWithKeyResponse(r, g, key, err)
 }
 
 func (s *Server) revokeServerKey(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, err := s.Games.RevokeServerKey(r.ctx(), r.caller, id, r.Param("keyId"))
+	g, err := s.Games.RevokeServerKey(r.ctx(), r.caller, r.id("gameId"), r.Param("keyId"))
 	return s.gameResponse(r, g, err)
 }
 
@@ -246,50 +219,38 @@ func (s *Server) createAsset(r *request, in *assets.CreateInput) (response, erro
 }
 
 func (s *Server) listAssets(r *request) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	q := r.query()
 	query := assets.ListQuery{After: q.afterID(), Limit: q.limit(), IncludeInactive: true}
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
-	return s.assetPageResponse(r, game, query)
+	return s.assetPageResponse(r, r.id("gameId"), query)
 }
 
 func (s *Server) getAsset(r *request) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
+	game, err := s.authorizedPathGame(r)
 	if err != nil {
 		return response{}, err
 	}
-	a, err := s.Assets.Get(r.ctx(), r.caller, game, asset)
+	a, err := s.Assets.Get(r.ctx(), r.caller, game, r.id("assetId"))
 	return okResponse(&a), err
 }
 
 func (s *Server) patchAsset(r *request, in *assets.PatchInput) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
+	game, err := s.authorizedPathGame(r)
 	if err != nil {
 		return response{}, err
 	}
-	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, *in)
+	a, err := s.Assets.Patch(r.ctx(), r.caller, game, r.id("assetId"), *in)
 	return okResponse(&a), err
 }
 
 func (s *Server) deleteAsset(r *request) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
+	game, err := s.authorizedPathGame(r)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, asset)
-}
-
-func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) {
-	if game, err = s.authorizedPathGame(r); err != nil {
-		return 0, 0, err
-	}
-	asset, err = r.pathID("assetId", apierror.AssetNotFound)
-	return game, asset, err
+	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, r.id("assetId"))
 }
 
 // Tokens.
@@ -402,33 +363,21 @@ type suspensionInput struct {
 }
 
 func (s *Server) suspendUser(r *request, in *suspensionInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	suspension := users.Suspension{Reason: in.Reason}
 	if in.Until != nil {
 		suspension.Until = *in.Until
 	}
-	u, err := s.Accounts.Suspend(r.ctx(), r.caller, user, suspension)
+	u, err := s.Accounts.Suspend(r.ctx(), r.caller, r.id("userId"), suspension)
 	return okResponse(newPlayerView(u)), err
 }
 
 func (s *Server) unsuspendUser(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, user)
+	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(newPlayerView(u)), err
 }
 
 func (s *Server) endUserSessions(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, user)
+	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, r.id("userId"))
 }
 
 type adjustmentInput struct {
@@ -438,23 +387,15 @@ type adjustmentInput struct {
 }
 
 func (s *Server) creditUser(r *request, in *adjustmentInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	change, err := s.Wallet.Credit(r.ctx(), r.caller, wallet.CreditInput{
-		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: r.id("userId"), TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }
 
 func (s *Server) debitUser(r *request, in *adjustmentInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	change, err := s.Wallet.Debit(r.ctx(), r.caller, wallet.DebitInput{
-		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: r.id("userId"), TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }
@@ -489,10 +430,7 @@ type acceptedAuditView struct {
 }
 
 func (s *Server) acceptAudit(r *request, in *acceptAuditInput) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
+	game := r.id("gameId")
 	if err := s.checkGameAccess(r, game); err != nil {
 		return response{}, err
 	}

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
@@ -43,20 +42,12 @@ func (s *Server) listUserLedger(r *request) (response, error) {
 }
 
 func (s *Server) listUserSaves(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	list, err := s.Progress.ListOf(r.ctx(), r.caller, user)
+	list, err := s.Progress.ListOf(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(newPage(list, 0)), err
 }
 
 func (s *Server) getUserSave(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	save, err := s.Progress.LoadOf(r.ctx(), r.caller, user, r.Param("slot"))
+	save, err := s.Progress.LoadOf(r.ctx(), r.caller, r.id("userId"), r.Param("slot"))
 	return okResponse(&save), err
 }
 

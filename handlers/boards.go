@@ -5,15 +5,14 @@ import (
 	"strconv"
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 )
 
 // boardGame returns the game whose leaderboards a request is about: that of the path or the query,
 // else the caller's own. An operator must name one.
-func (r *request) boardGame(q *query) (int64, error) {
+func (r *request) boardGame(q *query) int64 {
 	if r.Param("gameId") != "" {
-		return r.pathID("gameId", apierror.GameNotFound)
+		return r.id("gameId")
 	}
 	game := q.id("gameId")
 	switch {
@@ -22,7 +21,7 @@ func (r *request) boardGame(q *query) (int64, error) {
 	case game == 0:
 		game = r.caller.GameID
 	}
-	return game, nil
+	return game
 }
 
 // boardAddress is a leaderboard with the parameters that most of its operations have.
@@ -36,25 +35,18 @@ type boardAddress struct {
 
 // boardAddress reads where a request goes. The caller of it may read further parameters from the
 // query before it calls err.
-func (r *request) boardAddress() (boardAddress, error) {
+func (r *request) boardAddress() boardAddress {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return boardAddress{}, err
-	}
 	return boardAddress{
-		game: game, board: r.Param("board"), limit: q.limit(), query: q,
+		game: r.boardGame(q), board: r.Param("board"), limit: q.limit(), query: q,
 		scope: leaderboards.Scope{Season: q.id("season"), Segment: q.text("segment")},
-	}, nil
+	}
 }
 
 // checkedBoardAddress is boardAddress without further parameters.
 func (r *request) checkedBoardAddress() (boardAddress, error) {
-	at, err := r.boardAddress()
-	if err == nil {
-		err = at.query.err()
-	}
-	return at, err
+	at := r.boardAddress()
+	return at, at.query.err()
 }
 
 // textPage returns a page of a list whose cursors are texts, "" at the end.
@@ -67,19 +59,12 @@ func textPage[T any](items []T, next string) page[T] {
 }
 
 func (s *Server) createBoard(r *request, in *leaderboards.Definition) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	b, err := s.Boards.Create(r.ctx(), r.caller, game, *in)
+	b, err := s.Boards.Create(r.ctx(), r.caller, r.id("gameId"), *in)
 	return createdResponse(&b), err
 }
 
 func (s *Server) listBoards(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	after := at.query.text("cursor")
 	if err := at.query.err(); err != nil {
 		return response{}, err
@@ -98,20 +83,12 @@ func (s *Server) getBoard(r *request) (response, error) {
 }
 
 func (s *Server) patchBoard(r *request, in *leaderboards.Patch) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	b, err := s.Boards.Patch(r.ctx(), r.caller, game, r.Param("board"), *in)
+	b, err := s.Boards.Patch(r.ctx(), r.caller, r.id("gameId"), r.Param("board"), *in)
 	return okResponse(&b), err
 }
 
 func (s *Server) deleteBoard(r *request) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Boards.Delete(r.ctx(), r.caller, game, r.Param("board"))
+	return response{status: http.StatusNoContent}, s.Boards.Delete(r.ctx(), r.caller, r.id("gameId"), r.Param("board"))
 }
 
 // boardReasonInput says why staff changes something on a leaderboard; the trail keeps it.
@@ -119,52 +96,31 @@ type boardReasonInput struct {
 	Reason string `json:"reason" required:"true"`
 }
 
-// Validate returns invalid_request without a reason.
 func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
+	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
-// boardSeason returns the leaderboard and the season in the path.
-func (r *request) boardSeason() (boardAddress, int64, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return boardAddress{}, 0, err
-	}
-	number, err := r.pathID("season", apierror.SeasonNotFound)
-	return at, number, err
-}
-
 func (s *Server) approveSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
+	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
 func (s *Server) voidSeason(r *request, in *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, number, in.Reason)
+	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"), in.Reason)
 	return okResponse(&season), err
-}
-
-// boardEntry returns the leaderboard and the player in the path.
-func (r *request) boardEntry() (boardAddress, int64, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return boardAddress{}, 0, err
-	}
-	user, err := r.pathID("userId", apierror.EntryNotFound)
-	return at, user, err
 }
 
 func (s *Server) hideEntry(r *request, _ *boardReasonInput) (response, error) {
@@ -176,20 +132,20 @@ func (s *Server) unhideEntry(r *request, _ *boardReasonInput) (response, error) 
 }
 
 func (s *Server) setEntryHidden(r *request, hidden bool) (response, error) {
-	at, user, err := r.boardEntry()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user, hidden)
+	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"), hidden)
 	return okResponse(&entry), err
 }
 
 func (s *Server) removeEntry(r *request, _ *boardReasonInput) (response, error) {
-	at, user, err := r.boardEntry()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user)
+	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"))
 	return okResponse(&entry), err
 }
 
@@ -245,10 +201,7 @@ func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
 }
 
 func (s *Server) listEntries(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	cursor := at.query.text("cursor")
 	if err := at.query.err(); err != nil {
 		return response{}, err
@@ -281,11 +234,11 @@ func (s *Server) listEntriesOfFriends(r *request) (response, error) {
 }
 
 func (s *Server) getEntry(r *request) (response, error) {
-	at, user, err := r.boardEntry()
+	at, err := r.checkedBoardAddress()
 	if err != nil {
 		return response{}, err
 	}
-	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, user)
+	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, r.id("userId"))
 	return okResponse(&entry), err
 }
 
@@ -299,10 +252,7 @@ func (s *Server) getLeague(r *request) (response, error) {
 }
 
 func (s *Server) listSeasons(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	before := at.query.afterID()
 	if err := at.query.err(); err != nil {
 		return response{}, err

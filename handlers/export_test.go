@@ -29,15 +29,20 @@ type Operation struct {
 	ForPlayers   bool              // players may call it
 	Query        []string          // its query parameters
 	Action       string            // the trail's name of it; "" when it leaves no record
+	PathIDs      []string          // the parameters of the path that are ids
 }
 
 // Operations returns what is served, in the order of routes.go.
 func Operations() []Operation {
 	var list []Operation
 	for _, rt := range (&Server{}).routes() {
+		var ids []string
+		for _, id := range pathIDsOf(rt.path) {
+			ids = append(ids, id.name)
+		}
 		list = append(list, Operation{
 			rt.method, rt.path, rt.allErrors(), rt.method != http.MethodGet && rt.callers&staff != 0,
-			rt.callers&player != 0, rt.query, rt.action,
+			rt.callers&player != 0, rt.query, rt.action, ids,
 		})
 	}
 	return list

@@ -50,11 +50,7 @@ func (s *Server) listUserLimits(r *request) (response, error) {
 }
 
 func (s *Server) tightenUserLimits(r *request, in *limitsInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(user))
+	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(r.id("userId")))
 	return okResponse(&limits), err
 }
 

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/progress"
 )
@@ -12,12 +11,8 @@ type replaceSaveInput struct {
 }
 
 func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	saved, err := s.Progress.ReplaceState(r.ctx(), r.caller, progress.ReplaceInput{
-		UserID: user, Slot: r.Param("slot"), State: in.StateJSON, BaseVersion: in.LastReadVersion,
+		UserID: r.id("userId"), Slot: r.Param("slot"), State: in.StateJSON, BaseVersion: in.LastReadVersion,
 	})
 	return okResponse(&saved), err
 }

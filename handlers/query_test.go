@@ -51,6 +51,22 @@ func TestOpenAPIDescribesEveryQueryParameter(t *testing.T) {
 	}
 }
 
+// An id that is not listed would reach the domain as 0.
+func TestEveryIntegerInAPathIsChecked(t *testing.T) {
+	for _, o := range handlers.Operations() {
+		item := spec.doc.Paths.Value(o.Path)
+		var want []string
+		for _, p := range slices.Concat(item.Parameters, item.GetOperation(o.Method).Parameters) {
+			if p.Value.In == openapi3.ParameterInPath && p.Value.Schema.Value.Type.Is("integer") {
+				want = append(want, p.Value.Name)
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(o.PathIDs)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s %s checks %v; openapi.yaml has the integers %v", o.Method, o.Path, o.PathIDs, want)
+		}
+	}
+}
+
 func TestAnUnknownQueryParameterIsRefused(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")

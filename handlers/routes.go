@@ -12,7 +12,8 @@ import (
 
 // route is one operation of openapi.yaml.
 type route struct {
-	method, path     string // the path as openapi.yaml spells it
+	method, path     string   // the path as openapi.yaml spells it
+	pathIDs          []pathID // of path; ginHandler sets it
 	callers          callers
 	rateLimitClass   ratelimit.Class // of rate limits; "" has none
 	idempotency      idempotencyMode

@@ -240,6 +240,7 @@ func (r *request) setHeader(name, value string) {
 // and logs it.
 func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	routeMetrics := s.requestMetrics.forRoute(rt)
+	rt.pathIDs = pathIDsOf(rt.path)
 	return func(c *gin.Context) {
 		start := time.Now()
 		if conn := clientConnOf(c.Request); conn != nil {
@@ -346,6 +347,9 @@ func (r *request) authorizeAndHandle() (response, error) {
 		if err := r.server.AllowMoney(); err != nil {
 			return response{}, err
 		}
+	}
+	if err := r.checkPathIDs(); err != nil {
+		return response{}, err
 	}
 	resp, err := r.route.handle(r)
 	if !resp.written {

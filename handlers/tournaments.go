@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/parlor-games/parlor/competition/tournaments"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
@@ -20,23 +19,15 @@ type tournamentAddress struct {
 
 // tournamentAddress reads where a request goes. The caller of it may read further parameters from
 // the query before it calls err.
-func (r *request) tournamentAddress() (tournamentAddress, error) {
+func (r *request) tournamentAddress() tournamentAddress {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return tournamentAddress{}, err
-	}
-	id, err := r.pathID("tournamentId", apierror.TournamentNotFound)
-	return tournamentAddress{game, id, q}, err
+	return tournamentAddress{r.boardGame(q), r.id("tournamentId"), q}
 }
 
 // checkedTournamentAddress is tournamentAddress without further parameters.
 func (r *request) checkedTournamentAddress() (tournamentAddress, error) {
-	at, err := r.tournamentAddress()
-	if err == nil {
-		err = at.query.err()
-	}
-	return at, err
+	at := r.tournamentAddress()
+	return at, at.query.err()
 }
 
 // tournamentResponse returns a tournament with its version as ETag. An error keeps only whether it
@@ -55,20 +46,13 @@ func tournamentETag(t *tournaments.Tournament) string {
 }
 
 func (s *Server) createTournament(r *request, in *tournaments.CreateInput) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	result, err := s.Tournaments.Create(r.ctx(), r.caller, game, *in, r.receipt)
+	result, err := s.Tournaments.Create(r.ctx(), r.caller, r.id("gameId"), *in, r.receipt)
 	return tournamentResponse(http.StatusCreated, result, err)
 }
 
 func (s *Server) listTournaments(r *request) (response, error) {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return response{}, err
-	}
+	game := r.boardGame(q)
 	query := tournaments.ListQuery{
 		GameID: game, Status: tournaments.Status(q.text("status")), After: q.afterID(), Limit: q.limit(),
 	}
@@ -104,13 +88,9 @@ type tournamentPage struct {
 }
 
 func (r *request) tournamentPage() (tournamentPage, error) {
-	at, err := r.tournamentAddress()
-	if err != nil {
-		return tournamentPage{}, err
-	}
+	at := r.tournamentAddress()
 	q := at.query
-	p := tournamentPage{at, q.text("cursor"), q.limit(), int(q.id("round"))}
-	return p, q.err()
+	return tournamentPage{at, q.text("cursor"), q.limit(), int(q.id("round"))}, q.err()
 }
 
 func (s *Server) listEntrants(r *request) (response, error) {
@@ -215,11 +195,7 @@ func (s *Server) disqualifyEntrant(r *request, _ *tournamentReasonInput) (respon
 	if err != nil {
 		return response{}, err
 	}
-	user, err := r.pathID("userId", apierror.NotEntrant)
-	if err != nil {
-		return response{}, err
-	}
-	result, err := s.Tournaments.Disqualify(r.ctx(), r.caller, at.game, at.id, user, r.receipt)
+	result, err := s.Tournaments.Disqualify(r.ctx(), r.caller, at.game, at.id, r.id("userId"), r.receipt)
 	return tournamentResponse(http.StatusOK, result, err)
 }
 
