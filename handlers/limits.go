@@ -24,7 +24,8 @@ func (in *limitsInput) of(userID int64) wallet.LimitsInput {
 	}
 }
 
-// toPatch returns a member as package wallet has it: nil keeps a value, a pointer to nil removes it.
+// toPatch returns a member as package wallet has it: nil keeps a value, a pointer to nil removes
+// it.
 func toPatch[T any](n wire.Nullable[T]) **T {
 	if !n.IsGiven {
 		return nil

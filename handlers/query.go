@@ -8,9 +8,9 @@ import (
 // tokenParameters are where clients of other servers put their access token.
 var tokenParameters = []string{"token", "access_token", "accessToken"}
 
-// checkQuery returns invalid_request with every parameter that the operation does not have: a filter
-// that is spelled wrong must not return everything. The operations of the node itself, which have
-// no rate limit, ignore them: probes may add their own.
+// checkQuery returns invalid_request with every parameter that the operation does not have: a
+// filter that is spelled wrong must not return everything. The operations of the node itself, which
+// have no rate limit, ignore them: probes may add their own.
 func (r *request) checkQuery() error {
 	if r.Request.URL.RawQuery == "" || r.route.rateLimitClass == "" {
 		return nil

@@ -692,7 +692,8 @@ func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
 	f.create(Definition{Writers: Writers{WriterPlayers}, Rules: &Rules{Play: true}})
 	patch := func(play bool) {
 		t.Helper()
-		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Rules: wire.Given(&Rules{Play: play})}); err != nil {
+		p := Patch{Rules: wire.Given(&Rules{Play: play})}
+		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -642,7 +642,8 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"writers": patch(Patch{Writers: &players}), "rules": patch(Patch{Rules: wire.Given[Rules](nil)}),
 		"now":      patch(Patch{Writers: &players, Effective: NowEffective}),
 		"schedule": patch(Patch{Schedule: wire.Given[Schedule](nil)}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
-		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}), "prizes": patch(Patch{Prizes: wire.Given[Prizes](nil)}),
+		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}),
+		"prizes": patch(Patch{Prizes: wire.Given[Prizes](nil)}),
 	} {
 		if !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("%s: %v; want forbidden", act, err)

@@ -177,8 +177,10 @@ func TestASeasonThatIsEndedByHandIsFollowedByOneOfTheNewestSchedule(t *testing.T
 		"a shorter one":       {month, Patch{Schedule: wire.Given(&Schedule{EverySeconds: day})}, day * time.Second},
 		"none":                {month, Patch{Schedule: wire.Given[Schedule](nil)}, 0},
 		"one instead of none": {nil, Patch{Schedule: wire.Given(month)}, 30 * day * time.Second},
-		"the same":            {month, Patch{Schedule: wire.Given(&Schedule{EverySeconds: 30 * day})}, 30 * day * time.Second},
-		"a new name":          {month, Patch{Name: new("New")}, 30 * day * time.Second},
+		"the same": {
+			month, Patch{Schedule: wire.Given(&Schedule{EverySeconds: 30 * day})}, 30 * day * time.Second,
+		},
+		"a new name": {month, Patch{Name: new("New")}, 30 * day * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, redistest.Single(t))

@@ -225,7 +225,8 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 		) {
 			t.Errorf("a change of an older version: %v", err)
 		}
-		got, err = s.Patch(t.Context(), operator, g.ID, games.PatchInput{SignupGrant: wire.Given[games.SignupGrantInput](nil)})
+		got, err = s.Patch(t.Context(), operator, g.ID,
+			games.PatchInput{SignupGrant: wire.Given[games.SignupGrantInput](nil)})
 		if err != nil || got.SignupGrant != nil || got.Name != "Go" {
 			t.Errorf("%+v, %v", got, err)
 		}

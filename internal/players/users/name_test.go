@@ -56,7 +56,8 @@ func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
 	ada := newPlayer(t, s, 1)
 	server := principal.Caller{Role: principal.Server, GameID: 1}
 	patch := func(caller principal.Caller, name string) error {
-		_, err := s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name, Avatar: wire.Given(new("no address"))})
+		_, err := s.Patch(t.Context(), caller, ada.UserID,
+			users.PatchInput{Username: &name, Avatar: wire.Given(new("no address"))})
 		if e, ok := apierror.As(err); ok && len(e.FieldErrors) == 1 && e.FieldErrors[0].Field == "avatar" {
 			_, err = s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name})
 		}
