@@ -343,6 +343,21 @@ type scriptResult struct {
 func (r scriptResult) isOK() bool    { return r.reply.Status == scripts.OK }
 func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 
+// maxScriptAttempts bounds how often a script is run again because the room changed after it was
+// read.
+const maxScriptAttempts = 16
+
+// retryStale runs a script until it is not stale, each time with the stale result before, at first
+// with the zero one. It returns version_conflict when every run was stale.
+func retryStale(run func(last scriptResult) (scriptResult, error)) (last scriptResult, err error) {
+	for range maxScriptAttempts {
+		if last, err = run(last); err != nil || !last.isStale() {
+			return last, err
+		}
+	}
+	return scriptResult{}, apierror.VersionConflict
+}
+
 // runScript runs a room script and reads the room at the same time. After ok it is the room that
 // the reply names, if it names one. A room that is gone by then is room_not_found. It returns
 // redisdb.ErrSkewed when the room was not ended because of the clocks.
@@ -516,12 +531,14 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 
 // leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
 // that turn and its time is over. Stale means that the script must have the keys of the other seats
-// as well, and the payout of the last player left over when there is one.
+// as well, and the payout of the last player left over when there is one, or that a window for
+// reports was over, which leave has closed then.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	r, err := st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds(), deadline, st.db.Clock.NowMS())
+	return st.closeIfOver(ctx, c, r, err)
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
@@ -531,16 +548,18 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 }
 
 // report stores what the caller saw, and does to the room what was found for it. Stale means that
-// the room has changed in what decides this; isWindowOver tells when that is because time is over.
+// the room has changed in what decides this, or that its window was over, which report has closed
+// then.
 func (st *store) report(ctx context.Context, c command, rp reporting) (scriptResult, error) {
 	compared := ""
 	if rp.compared != 0 {
 		compared = strconv.FormatInt(rp.compared, 10)
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
-	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
+	r, err := st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
 		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
 		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), rp.window.Milliseconds())
+	return st.closeIfOver(ctx, c, r, err)
 }
 
 // resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.

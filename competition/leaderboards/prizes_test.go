@@ -643,7 +643,7 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"now":      patch(Patch{Writers: &players, Effective: NowEffective}),
 		"schedule": patch(Patch{Schedule: wire.Given[Schedule](nil)}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
 		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}),
-		"prizes": patch(Patch{Prizes: wire.Given[Prizes](nil)}),
+		"prizes":  patch(Patch{Prizes: wire.Given[Prizes](nil)}),
 	} {
 		if !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("%s: %v; want forbidden", act, err)
