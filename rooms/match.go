@@ -12,6 +12,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -98,7 +99,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 	}
 	n.prepareVisibility(&fieldErrors)
 	n.prepareSettledBy(&fieldErrors)
-	n.prepareMetadata(CreateInput{Metadata: in.Metadata}, &fieldErrors)
+	n.metadataJSON = string(validate.Object(&fieldErrors, "metadata", in.Metadata, maxMetadataKiB))
 	return n, fieldErrors.Err()
 }
 

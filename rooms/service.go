@@ -137,7 +137,7 @@ func (s *Service) Create(
 func (s *Service) replayCreate(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error,
 ) (ChangeResult, error) {
-	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
+	if !rc.MayReplay(err) {
 		return ChangeResult{}, err
 	}
 	r, replayErr := s.store.replayCreate(ctx, caller, in.EntryTokenID != 0, rc)
@@ -670,25 +670,12 @@ func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idemp
 	return s.store.newCommand(caller, roomID, rc)
 }
 
-// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
-// who take part in a paid room. It costs no round trip in a game that does not ask.
+// checkStakeAge returns the error of games.CheckStakeAge for a paid room.
 func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, paid bool) error {
 	if !paid {
 		return nil
 	}
-	game, err := s.games.Find(ctx, caller.GameID)
-	if err != nil || game.Settings.MinStakeAge == 0 {
-		return err
-	}
-	createdAt, err := s.players.CreatedAt(ctx, caller.UserID)
-	if err != nil {
-		return err
-	}
-	if mayFrom := createdAt.Add(game.Settings.MinStakeAge); time.Now().Before(mayFrom) {
-		return apierror.Forbidden.WithReason("the account is too new for rooms with an entry").
-			WithMember("allowedAt", mayFrom)
-	}
-	return nil
+	return games.CheckStakeAge(ctx, s.games, s.players.CreatedAt, caller, "rooms with an entry")
 }
 
 // hostCommand returns a command of a method that the host and the game's server may use.

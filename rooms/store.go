@@ -369,14 +369,8 @@ func (st *store) runScript(
 			return scriptResult{}, err
 		}
 	}
-	if refused := c.receipt.RefuseNew; refused != nil {
-		kept, err := st.db.Client.Exists(ctx, names[len(names)-1]).Result() // the receipt
-		if err != nil {
-			return scriptResult{}, redisdb.WrapError("find a receipt", err)
-		}
-		if kept == 0 {
-			return scriptResult{}, refused
-		}
+	if err := c.receipt.CheckNew(ctx, st.db, names[len(names)-1]); err != nil {
+		return scriptResult{}, err
 	}
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey, names, args...)
 	st.changed(c.shard)

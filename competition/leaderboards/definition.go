@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/text"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
@@ -128,7 +127,7 @@ const (
 	maxKeepSeasons     = 400
 	defaultKeepSeasons = 10
 	maxSegments        = 4
-	maxMetadataBytes   = 4 << 10
+	maxMetadataKiB     = 4
 	maxRuleSeconds     = 7 * 86_400
 	minSeasonSeconds   = 60
 	maxSeasonSeconds   = 10 * 366 * 86_400
@@ -162,9 +161,6 @@ func (d Definition) withDefaults() Definition {
 		setDefault(&sub.Operator, Best)
 		d.Subscore = &sub
 	}
-	if len(d.Metadata) == 0 || string(d.Metadata) == "null" {
-		d.Metadata = wire.RawJSON("{}")
-	}
 	if d.Prizes != nil {
 		d.Prizes = d.Prizes.withDefaults()
 	}
@@ -187,22 +183,22 @@ func (d *Definition) check() error {
 	name, err := text.CheckLine("name", d.Name, maxNameRunes)
 	errs.Merge(err)
 	d.Name = name
-	checkWord(&errs, "order", d.Order, Descending, Ascending)
-	checkWord(&errs, "operator", d.Operator, Best, Last, Sum, Min, Max)
-	checkWord(&errs, "ties", d.Ties, TiesFirst, TiesShared)
-	checkRange(&errs, "decimals", int64(d.Decimals), 0, maxDecimals)
-	checkRange(&errs, "shards", int64(d.Shards), 1, maxShards)
-	checkRange(&errs, "graceSeconds", d.GraceSeconds, 0, maxGraceSeconds)
-	checkRange(&errs, "keepSeasons", *d.KeepSeasons, 0, maxKeepSeasons)
+	validate.Word(&errs, "order", d.Order, Descending, Ascending)
+	validate.Word(&errs, "operator", d.Operator, Best, Last, Sum, Min, Max)
+	validate.Word(&errs, "ties", d.Ties, TiesFirst, TiesShared)
+	validate.Range(&errs, "decimals", int64(d.Decimals), 0, maxDecimals)
+	validate.Range(&errs, "shards", int64(d.Shards), 1, maxShards)
+	validate.Range(&errs, "graceSeconds", d.GraceSeconds, 0, maxGraceSeconds)
+	validate.Range(&errs, "keepSeasons", *d.KeepSeasons, 0, maxKeepSeasons)
 	if d.StartsAt != nil && time.Until(*d.StartsAt) > maxSeasonSeconds*time.Second {
 		errs.Add("startsAt", "range", "must be within ten years")
 	}
 	if d.Subscore != nil {
-		checkWord(&errs, "subscore.order", d.Subscore.Order, Descending, Ascending)
-		checkWord(&errs, "subscore.operator", d.Subscore.Operator, Best, Last, Sum, Min, Max)
+		validate.Word(&errs, "subscore.order", d.Subscore.Order, Descending, Ascending)
+		validate.Word(&errs, "subscore.operator", d.Subscore.Operator, Best, Last, Sum, Min, Max)
 	}
 	if d.MaxEntries != nil {
-		checkRange(&errs, "maxEntries", *d.MaxEntries, int64(d.Shards), 1_000_000_000)
+		validate.Range(&errs, "maxEntries", *d.MaxEntries, int64(d.Shards), 1_000_000_000)
 	}
 	d.checkWriters(&errs)
 	d.checkSegments(&errs)
@@ -218,40 +214,8 @@ func (d *Definition) check() error {
 	if d.Prizes != nil {
 		d.Prizes.check(&errs)
 	}
-	d.Metadata = checkObject(&errs, "metadata", d.Metadata, maxMetadataBytes)
+	d.Metadata = validate.Object(&errs, "metadata", d.Metadata, maxMetadataKiB)
 	return errs.Err()
-}
-
-func checkWord[T ~string](errs *apierror.FieldErrors, field string, word T, known ...T) {
-	if !slices.Contains(known, word) {
-		words := make([]string, len(known))
-		for i, k := range known {
-			words[i] = string(k)
-		}
-		errs.Add(field, "unknown", "must be one of "+strings.Join(words, ", "))
-	}
-}
-
-func checkRange(errs *apierror.FieldErrors, field string, n, least, most int64) {
-	if n < least || n > most {
-		errs.Add(field, "range", fmt.Sprintf("must be %d to %d", least, most))
-	}
-}
-
-// checkObject returns a JSON object without white space.
-func checkObject(errs *apierror.FieldErrors, field string, object wire.RawJSON, maxBytes int) wire.RawJSON {
-	compact := object.Clone()
-	switch {
-	case compact.Compact() != nil || compact.Kind() != '{':
-		errs.Add(field, "type", "must be a JSON object")
-	case len(compact) > maxBytes:
-		errs.Add(field, "length", "must have at most "+strconv.Itoa(maxBytes)+" bytes")
-	case wire.HasInfinity(compact):
-		errs.Add(field, "range", "has a number that is too large for a double")
-	default:
-		return compact
-	}
-	return object
 }
 
 func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
@@ -259,7 +223,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		errs.Add("writers", "required", "must name at least one")
 	}
 	for i, w := range d.Writers {
-		checkWord(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers, WriterRooms)
+		validate.Word(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers, WriterRooms)
 		if slices.Contains(d.Writers[:i], w) {
 			errs.Add(fmt.Sprintf("writers[%d]", i), "duplicate", "is there twice")
 		}
@@ -327,10 +291,10 @@ func (r *Rules) check(errs *apierror.FieldErrors, decimals int) {
 	if bounds[0] != nil && bounds[1] != nil && *bounds[0] > *bounds[1] {
 		errs.Add("rules.max", "range", "must not be less than min")
 	}
-	checkRange(errs, "rules.minIntervalSeconds", r.MinIntervalSeconds, 0, maxRuleSeconds)
-	checkRange(errs, "rules.maxSubmissions", r.MaxSubmissions, 0, 1_000_000)
-	checkRange(errs, "rules.minPlaySeconds", r.MinPlaySeconds, 0, maxRuleSeconds)
-	checkRange(errs, "rules.maxPlaySeconds", r.MaxPlaySeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.minIntervalSeconds", r.MinIntervalSeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.maxSubmissions", r.MaxSubmissions, 0, 1_000_000)
+	validate.Range(errs, "rules.minPlaySeconds", r.MinPlaySeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.maxPlaySeconds", r.MaxPlaySeconds, 0, maxRuleSeconds)
 	if !r.Play && (r.MinPlaySeconds > 0 || r.MaxPlaySeconds > 0) {
 		errs.Add("rules.play", "required", "must be true for a shortest or longest play")
 	}
@@ -405,7 +369,7 @@ func (p *Patch) isNow() bool { return p.Effective == NowEffective }
 func (p *Patch) check() error {
 	var errs apierror.FieldErrors
 	if p.Effective != "" {
-		checkWord(&errs, "effective", p.Effective, NextEffective, NowEffective)
+		validate.Word(&errs, "effective", p.Effective, NextEffective, NowEffective)
 	}
 	for _, m := range []patchMember{
 		{"schedule", p.Schedule.IsGiven},

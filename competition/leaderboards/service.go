@@ -102,24 +102,12 @@ func New(db *redisdb.DB, players Players, games Games, o Options) *Service {
 
 // authorizeRead returns nil when the caller may see the boards of a game.
 func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, gameID int64) error {
-	switch {
-	case !caller.HasRole(principal.Player, principal.Server, principal.Operator):
-		return apierror.Forbidden
-	case !caller.CanAccessGame(gameID):
-		return apierror.GameNotFound
-	case caller.Role == principal.Operator:
-		_, err := s.games.Find(ctx, gameID)
-		return err
-	}
-	return nil
+	return games.AuthorizeRead(ctx, s.games, caller, gameID)
 }
 
 // authorizeManage returns nil when the caller is staff of a game.
 func (s *Service) authorizeManage(ctx context.Context, caller principal.Caller, gameID int64) error {
-	if caller.Role == principal.Player {
-		return apierror.Forbidden.WithReason("only an operator or the game's server can manage leaderboards")
-	}
-	return s.authorizeRead(ctx, caller, gameID)
+	return games.AuthorizeStaff(ctx, s.games, caller, gameID, "leaderboards")
 }
 
 // load returns a board that is not deleted, as it was at most boardTTL ago. It returns

@@ -159,14 +159,8 @@ func (s *store) runCommand(
 	ctx context.Context, script *scripts.Script, c command, names []string, own ...any,
 ) (values []string, replayed bool, err error) {
 	receiptKey := keys.MoneyReceipt(c.gameID, c.caller.ActorID(), c.receipt.KeyDigest)
-	if refused := c.receipt.RefuseNew; refused != nil {
-		kept, err := s.db.Client.Exists(ctx, receiptKey).Result()
-		if err != nil {
-			return nil, false, redisdb.WrapError("find a receipt", err)
-		}
-		if kept == 0 {
-			return nil, false, refused
-		}
+	if err := c.receipt.CheckNew(ctx, s.db, receiptKey); err != nil {
+		return nil, false, err
 	}
 	args := append([]any{s.db.PublishCommand, c.nonce, c.receipt.Fingerprint, c.ttl.Milliseconds()}, own...)
 	reply, err := s.run(ctx, script, c.gameID, append(names, receiptKey), args...)

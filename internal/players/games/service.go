@@ -86,13 +86,7 @@ func newServerKey(gameID int64) string {
 // authorize returns nil when the caller may act on a game: its server and the operator. It returns
 // game_not_found to the server of another game, and forbidden to everybody else.
 func authorize(caller principal.Caller, gameID int64) error {
-	switch {
-	case caller.Role != principal.Operator && caller.Role != principal.Server:
-		return apierror.Forbidden
-	case !caller.CanAccessGame(gameID):
-		return apierror.GameNotFound
-	}
-	return nil
+	return caller.Authorize(gameID, principal.Server, principal.Operator)
 }
 
 func authorizeOperator(caller principal.Caller) error {
