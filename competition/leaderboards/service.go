@@ -156,7 +156,7 @@ func (s *Service) changeAt(
 	ctx context.Context, readClock func(context.Context) (int64, error), gameID int64, key string,
 	edit func(b *board, nowMS int64) (boardChange, error),
 ) (*board, error) {
-	for range maxAttempts {
+	return redisdb.RetryStale(maxAttempts, func() (*board, error) {
 		b, err := s.read(ctx, gameID, key)
 		if err != nil {
 			return nil, err
@@ -174,16 +174,13 @@ func (s *Service) changeAt(
 		}
 		err = s.store.define(ctx, gameID, key, b.version, c)
 		s.boards.Remove(boardID{gameID, key})
-		switch {
-		case err == nil:
-			s.store.setDue(ctx, gameID, key, now)
-			s.work.Changed(gameID)
-			return s.store.load(ctx, gameID, key)
-		case !errors.Is(err, errChangedSinceRead):
+		if err != nil {
 			return nil, err
 		}
-	}
-	return nil, apierror.VersionConflict
+		s.store.setDue(ctx, gameID, key, now)
+		s.work.Changed(gameID)
+		return s.store.load(ctx, gameID, key)
+	})
 }
 
 // bucketsOfNext returns the number of buckets for the seasons to come: as many as the last season

@@ -237,7 +237,7 @@ func (s *Service) replayCreate(
 	}
 	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil, 0)
 	switch {
-	case errors.Is(replayErr, errStale):
+	case errors.Is(replayErr, redisdb.ErrStale):
 		return ChangeResult{}, err
 	case errors.Is(replayErr, apierror.LimitReached):
 		game, err := s.Games.Find(ctx, gameID)
@@ -703,42 +703,39 @@ func (s *Service) Resolve(
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "decide a match", false); err != nil {
 		return Match{}, false, err
 	}
-	for range maxAttempts {
+	m, err := redisdb.RetryStale(maxAttempts, func() (Match, error) {
 		t, err := s.store.load(ctx, gameID, id)
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		m, found, err := s.store.readMatch(ctx, t, matchID)
 		switch {
 		case err != nil:
-			return Match{}, false, err
+			return Match{}, err
 		case !found:
-			return Match{}, false, apierror.MatchNotFound
+			return Match{}, apierror.MatchNotFound
 		case m.isDecided() && m.WinnerID != nil && *m.WinnerID == winnerID && *m.Reason == ResolvedByHand:
-			return m, false, nil // sent again
+			return m, nil // sent again
 		case !m.has(winnerID):
-			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "unknown", "does not play in this match")
+			return Match{}, apierror.InvalidRequest.WithField("winnerId", "unknown", "does not play in this match")
 		}
 		states, err := s.store.readStates(ctx, t, []Match{m})
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		if states[winnerID] == EntrantOut || states[winnerID] == EntrantDisqualified {
-			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
+			return Match{}, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
 		}
 		err = s.store.report(ctx, byStaff, t, decision(&m, winnerID, ResolvedByHand))
-		if errors.Is(err, errStale) {
-			continue
-		}
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		s.work.Changed(gameID)
 		s.closeRoom(ctx, t, &m)
 		m, _, err = s.store.readMatch(ctx, t, matchID)
-		return m, false, err
-	}
-	return Match{}, false, apierror.VersionConflict
+		return m, err
+	})
+	return m, false, err
 }
 
 // closeRoom cancels the room of a match that was decided without it. A room that stays open does no

@@ -306,7 +306,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 			return Game{}, err
 		}
 		err = s.store.patch(ctx, changed)
-		if errors.Is(err, errChangedSinceRead) {
+		if errors.Is(err, redisdb.ErrStale) {
 			continue
 		}
 		if err != nil {
