@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
@@ -78,32 +77,51 @@ const (
 	del   = http.MethodDelete
 )
 
-// routes lists every operation.
+// setDefaults sets what most operations have in common. Staff alone may call those below the admin
+// path. Every operation of the API has a class of rate limits.
+func (rt *route) setDefaults() {
+	isAdmin := strings.HasPrefix(rt.path, adminPath)
+	if isAdmin && rt.callers == anyone {
+		rt.callers = staff
+	}
+	if rt.method == post && rt.idempotency == keyIgnored {
+		rt.idempotency = byStoredResponse
+	}
+	switch {
+	case rt.rateLimitClass != "" || !strings.HasPrefix(rt.path, "/api/"):
+	case isAdmin:
+		rt.rateLimitClass = ratelimit.Admin
+	case rt.method == get:
+		rt.rateLimitClass = ratelimit.Read
+	default:
+		rt.rateLimitClass = ratelimit.Write
+	}
+}
+
+// adminPath is before the paths of operations for staff.
+const adminPath = "/api/v1/admin/"
+
+// routes lists every operation, with the values that setDefaults does not set.
 func (s *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
-		admin   = "/api/v1/admin/"
+		admin   = adminPath
 	)
-	joinErrors := errorList{
-		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
-		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
-	}
 	// Of the player's own limits, wherever a stake is taken.
 	ownLimits := errorList{
 		apierror.StakeLimit, apierror.OpenRoomsLimit, apierror.LossLimit, apierror.SelfExcluded,
 	}
-	joinErrors = append(joinErrors, ownLimits...)
-	listErrors := errorList{
-		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
-	}
-	auditErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound}
-	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
-	boardErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.BoardNotFound}
-	entryErrors := append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.EntryNotFound)
-	scoreErrors := append(slices.Clone(entryErrors), apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
+	joinErrors := ownLimits.and(
+		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
+		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
+	)
+	listErrors := errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound}
+	socketErrors := errorList{apierror.Draining}
+	boardErrors := errorList{apierror.GameNotFound, apierror.BoardNotFound}
+	entryErrors := boardErrors.and(apierror.SeasonNotFound, apierror.EntryNotFound)
+	scoreErrors := entryErrors.and(apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
 		apierror.SubmissionsUsedUp, apierror.SegmentFixed, apierror.BoardFull, apierror.VersionConflict)
-	seasonErrors := append(slices.Clone(boardErrors),
-		apierror.SeasonNotFound, apierror.SeasonClosed, apierror.VersionConflict)
+	seasonErrors := boardErrors.and(apierror.SeasonClosed, apierror.VersionConflict)
 	const (
 		board      = "/api/v1/leaderboards/{board}"
 		adminBoard = admin + "games/{gameId}/leaderboards/{board}"
@@ -112,95 +130,71 @@ func (s *Server) routes() []route {
 		tournament      = "/api/v1/tournaments/{tournamentId}"
 		adminTournament = admin + "games/{gameId}/tournaments/{tournamentId}"
 	)
-	tournamentErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.TournamentNotFound}
-	entrantErrors := append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.NotEntrant,
-		apierror.Disqualified)
-	return []route{
+	tournamentErrors := errorList{apierror.GameNotFound}
+	entrantErrors := tournamentErrors.and(apierror.TournamentClosed, apierror.NotEntrant, apierror.Disqualified)
+	list := []route{
 		{
-			method: post, path: "/api/v1/auth/guest", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
-			handle:    withBody(s.signInGuest),
+			method: post, path: "/api/v1/auth/guest", rateLimitClass: ratelimit.SignIn, handle: withBody(s.signInGuest),
 			ownErrors: errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
 			method: post, path: "/api/v1/auth/exchange", callers: server, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.signInExternal), action: "exchange", isRoutine: true,
-			ownErrors: errorList{apierror.AccountSuspended, apierror.LimitReached},
+			handle: withBody(s.signInExternal), action: "exchange", isRoutine: true, ownErrors: errorList{apierror.LimitReached},
 		},
 		{
-			method: post, path: "/api/v1/auth/refresh", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
-			handle:    withBody(s.refreshSession),
+			method: post, path: "/api/v1/auth/refresh", rateLimitClass: ratelimit.SignIn, handle: withBody(s.refreshSession),
 			ownErrors: errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
 		},
 		{
-			method: post, path: "/api/v1/auth/logout", rateLimitClass: ratelimit.SignIn, idempotency: byStoredResponse,
-			handle: withOptionalBody(s.logout), ownErrors: errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
+			method: post, path: "/api/v1/auth/logout", rateLimitClass: ratelimit.SignIn, handle: withOptionalBody(s.logout),
+			ownErrors: errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
 		},
 		{
 			method: post, path: "/api/v1/auth/link", callers: player | server, rateLimitClass: ratelimit.SignIn,
-			idempotency: byStoredResponse, handle: withBody(s.linkIdentity), action: "link", isRoutine: true,
+			handle: withBody(s.linkIdentity), action: "link", isRoutine: true,
 			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
 			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
-			idempotency: byStoredResponse, handle: withoutBody(s.issueTicket),
+			handle: withoutBody(s.issueTicket),
 		},
 
+		{method: get, path: "/api/v1/me", callers: player, handle: s.getMe, ownErrors: errorList{apierror.UserNotFound}},
 		{
-			method: get, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Read, handle: s.getMe,
+			method: patch, path: "/api/v1/me", callers: player, handle: withBody(s.patchMe),
 			ownErrors: errorList{apierror.UserNotFound},
 		},
+		{method: del, path: "/api/v1/me", callers: player, handle: s.deleteMe, ownErrors: errorList{apierror.MoneyHeld}},
 		{
-			method: patch, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Write, handle: withBody(s.patchMe),
-			ownErrors: errorList{apierror.UserNotFound},
+			method: get, path: "/api/v1/me/limits", callers: player, durabilityHeader: true, query: []string{"tokenId"},
+			handle: s.listMyLimits, ownErrors: errorList{apierror.TokenNotFound},
 		},
 		{
-			method: del, path: "/api/v1/me", callers: player, rateLimitClass: ratelimit.Write, handle: s.deleteMe,
-			ownErrors: errorList{apierror.MoneyHeld},
-		},
-		{
-			method: get, path: "/api/v1/me/limits", callers: player, rateLimitClass: ratelimit.Read, durabilityHeader: true,
-			query: []string{"tokenId"}, handle: s.listMyLimits,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.TokenNotFound},
-		},
-		{
-			method: put, path: "/api/v1/me/limits", callers: player, rateLimitClass: ratelimit.Write, durabilityHeader: true,
-			handle: withBody(s.setMyLimits),
+			method: put, path: "/api/v1/me/limits", callers: player, durabilityHeader: true, handle: withBody(s.setMyLimits),
 			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
 			},
 		},
-		{
-			method: get, path: "/api/v1/friends", callers: player, rateLimitClass: ratelimit.Read,
-			query: []string{"limit", "cursor"}, handle: s.listFriends, ownErrors: errorList{apierror.InvalidRequest},
-		},
-		{
-			method: post, path: "/api/v1/friends/{userId}", callers: player, rateLimitClass: ratelimit.Write,
-			idempotency: byStoredResponse, handle: withoutBody(s.befriendUser), ownErrors: errorList{apierror.UserNotFound},
-		},
-		{
-			method: del, path: "/api/v1/friends/{userId}", callers: player, rateLimitClass: ratelimit.Write,
-			handle: s.unfriendUser, ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound},
-		},
-		{
-			method: post, path: "/api/v1/friends/{userId}/block", callers: player, rateLimitClass: ratelimit.Write,
-			idempotency: byStoredResponse, handle: withoutBody(s.blockUser), ownErrors: errorList{apierror.UserNotFound},
-		},
+		{method: get, path: "/api/v1/friends", callers: player, query: []string{"limit", "cursor"}, handle: s.listFriends},
+		{method: post, path: "/api/v1/friends/{userId}", callers: player, handle: withoutBody(s.befriendUser)},
+		{method: del, path: "/api/v1/friends/{userId}", callers: player, handle: s.unfriendUser},
+		{method: post, path: "/api/v1/friends/{userId}/block", callers: player, handle: withoutBody(s.blockUser)},
 
 		{
 			method: post, path: session + "create", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
 			durabilityHeader: true, handle: withBody(s.createRoom),
-			ownErrors: append(errorList{
+			ownErrors: ownLimits.and(
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
-			}, ownLimits...),
+			),
 		},
 		{
-			method: get, path: session + "get", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			method: get, path: session + "get", callers: everyone, durabilityHeader: true,
 			query: []string{"roomId", "code", "gameId"}, handle: s.getRoom,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
+			ownErrors: errorList{apierror.GameNotFound, apierror.RoomNotFound},
 		},
 		{
-			method: get, path: session + "list", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			method: get, path: session + "list", callers: everyone, durabilityHeader: true,
 			query:  []string{"gameId", "status", "entryTokenId", "maxEntry", "hasSeat", "mine", "limit", "cursor"},
 			handle: s.listRooms, ownErrors: listErrors,
 		},
@@ -251,16 +245,16 @@ func (s *Server) routes() []route {
 		// The moves of a game leave no record: a server makes several of them a second, and their events
 		// are in the room's list.
 		{
-			method: post, path: session + "state", callers: player | server, rateLimitClass: ratelimit.Write,
-			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.setSharedState),
+			method: post, path: session + "state", callers: player | server, idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.setSharedState),
 			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
 			},
 		},
 		{
-			method: post, path: session + "turn", callers: player | server, rateLimitClass: ratelimit.Write,
-			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.setTurn),
+			method: post, path: session + "turn", callers: player | server, idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.setTurn),
 			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
 				apierror.RoomDisputed, apierror.GameNotFound,
@@ -271,8 +265,8 @@ func (s *Server) routes() []route {
 			method: post, path: session + "finish", callers: player | server, rateLimitClass: ratelimit.Money,
 			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.finishRoom), action: "finishRoom",
 			ownErrors: errorList{
-				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
-				apierror.VersionConflict, apierror.NotParticipant, apierror.RoomDisputed,
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict, apierror.VersionConflict,
+				apierror.NotParticipant, apierror.RoomDisputed,
 			},
 		},
 		{
@@ -285,59 +279,51 @@ func (s *Server) routes() []route {
 		{
 			method: post, path: session + "rematch", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
 			durabilityHeader: true, handle: withBody(s.rematchRoom),
-			ownErrors: append(errorList{
+			ownErrors: ownLimits.and(
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
-			}, ownLimits...),
+			),
 		},
 
 		{
-			method: get, path: "/api/v1/user-balance/token-balances", callers: player, rateLimitClass: ratelimit.Read,
-			durabilityHeader: true, handle: s.listBalances,
+			method: get, path: "/api/v1/user-balance/token-balances", callers: player, durabilityHeader: true,
+			handle: s.listBalances,
 		},
 		{
-			method: get, path: "/api/v1/user-balance/ledger", callers: player, rateLimitClass: ratelimit.Read,
-			durabilityHeader: true, query: []string{"tokenId", "limit", "cursor"}, handle: s.listLedger,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+			method: get, path: "/api/v1/user-balance/ledger", callers: player, durabilityHeader: true,
+			query: []string{"tokenId", "limit", "cursor"}, handle: s.listLedger, ownErrors: errorList{apierror.TokenNotFound},
 		},
 		{
 			method: post, path: "/api/v1/user-assets/add/game-asset/{gameAssetId}", callers: player,
 			rateLimitClass: ratelimit.Money, idempotency: byReceiptKeyRequired, durabilityHeader: true,
 			handle: withOptionalBody(s.purchaseAsset),
 			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
-				apierror.StockTooSmall, apierror.PerUserLimitReached,
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.PriceChanged, apierror.StockTooSmall,
+				apierror.PerUserLimitReached,
 			},
 		},
 		{
-			method: get, path: "/api/v1/user-assets", callers: player, rateLimitClass: ratelimit.Read, durabilityHeader: true,
-			query: []string{"limit", "cursor"}, handle: s.listOwnedAssets, ownErrors: errorList{apierror.InvalidRequest},
+			method: get, path: "/api/v1/user-assets", callers: player, durabilityHeader: true,
+			query: []string{"limit", "cursor"}, handle: s.listOwnedAssets,
 		},
 		{
-			method: get, path: "/api/v1/game-assets", callers: everyone, rateLimitClass: ratelimit.Read,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listCatalogue,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: "/api/v1/game-assets", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listCatalogue, ownErrors: errorList{apierror.GameNotFound},
 		},
 
 		{
-			method: get, path: "/api/v1/leaderboards", callers: everyone, rateLimitClass: ratelimit.Read,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listBoards, ownErrors: boardErrors,
+			method: get, path: "/api/v1/leaderboards", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listBoards, ownErrors: boardErrors,
+		},
+		{method: get, path: board, callers: everyone, query: []string{"gameId"}, handle: s.getBoard, ownErrors: boardErrors},
+		{
+			method: post, path: board + "/plays", callers: player, handle: withoutBody(s.startPlay),
+			ownErrors: boardErrors.and(apierror.SeasonClosed, apierror.VersionConflict),
 		},
 		{
-			method: get, path: board, callers: everyone, rateLimitClass: ratelimit.Read, query: []string{"gameId"},
-			handle: s.getBoard, ownErrors: boardErrors,
-		},
-		{
-			method: post, path: board + "/plays", callers: player, rateLimitClass: ratelimit.Write,
-			idempotency: byStoredResponse, handle: withoutBody(s.startPlay),
-			ownErrors: append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
-		},
-		{
-			method: post, path: board + "/scores", callers: everyone, rateLimitClass: ratelimit.Write, idempotency: byReceipt,
-			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(s.submitScore), action: "submitScore",
-			isRoutine: true,
-			ownErrors: append(slices.Clone(scoreErrors),
-				apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
+			method: post, path: board + "/scores", callers: everyone, idempotency: byReceipt, durabilityHeader: true,
+			query: []string{"gameId"}, handle: withBody(s.submitScore), action: "submitScore", isRoutine: true,
+			ownErrors: scoreErrors.and(apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
 		},
 		{
 			method: post, path: board + "/scores/batch", callers: staff, rateLimitClass: ratelimit.Admin, idempotency: byReceipt,
@@ -345,114 +331,103 @@ func (s *Server) routes() []route {
 			isRoutine: true, ownErrors: boardErrors,
 		},
 		{
-			method: get, path: board + "/entries", callers: everyone, rateLimitClass: ratelimit.Read,
+			method: get, path: board + "/entries", callers: everyone,
 			query: []string{"gameId", "season", "segment", "limit", "cursor"}, handle: s.listEntries, ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/entries/around", callers: player, rateLimitClass: ratelimit.Read,
-			query: []string{"season", "segment", "limit"}, handle: s.listEntriesAround, ownErrors: entryErrors,
+			method: get, path: board + "/entries/around", callers: player, query: []string{"season", "segment", "limit"},
+			handle: s.listEntriesAround, ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/entries/friends", callers: player, rateLimitClass: ratelimit.Read,
-			query: []string{"season", "segment", "limit"}, handle: s.listEntriesOfFriends, ownErrors: entryErrors,
+			method: get, path: board + "/entries/friends", callers: player, query: []string{"season", "segment", "limit"},
+			handle: s.listEntriesOfFriends, ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/entries/{userId}", callers: everyone, rateLimitClass: ratelimit.Read,
-			query: []string{"gameId", "season", "segment"}, handle: s.getEntry, ownErrors: entryErrors,
+			method: get, path: board + "/entries/{userId}", callers: everyone, query: []string{"gameId", "season", "segment"},
+			handle: s.getEntry, ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/league", callers: player, rateLimitClass: ratelimit.Read, query: []string{"season"},
-			handle: s.getLeague, ownErrors: entryErrors,
+			method: get, path: board + "/league", callers: player, query: []string{"season"}, handle: s.getLeague,
+			ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/seasons", callers: everyone, rateLimitClass: ratelimit.Read,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listSeasons, ownErrors: boardErrors,
+			method: get, path: board + "/seasons", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listSeasons, ownErrors: boardErrors,
 		},
 
 		{
-			method: post, path: admin + "games/{gameId}/leaderboards", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.createBoard), action: "createLeaderboard",
+			method: post, path: admin + "games/{gameId}/leaderboards", handle: withBody(s.createBoard),
+			action: "createLeaderboard",
 			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict,
-				apierror.LimitReached,
+				apierror.InvalidAmount, apierror.BoardExists, apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
-			method: get, path: admin + "games/{gameId}/leaderboards", callers: staff, rateLimitClass: ratelimit.Admin,
-			query: []string{"limit", "cursor"}, handle: s.listBoards, ownErrors: boardErrors,
-		},
-		{
-			method: get, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: s.getBoard,
+			method: get, path: admin + "games/{gameId}/leaderboards", query: []string{"limit", "cursor"}, handle: s.listBoards,
 			ownErrors: boardErrors,
 		},
+		{method: get, path: adminBoard, handle: s.getBoard, ownErrors: boardErrors},
 		{
-			method: patch, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: withBody(s.patchBoard),
-			action: "patchLeaderboard", readBefore: s.getBoard,
-			ownErrors: append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
+			method: patch, path: adminBoard, handle: withBody(s.patchBoard), action: "patchLeaderboard", readBefore: s.getBoard,
+			ownErrors: boardErrors.and(apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
-			method: del, path: adminBoard, callers: staff, rateLimitClass: ratelimit.Admin, handle: s.deleteBoard,
-			action: "deleteLeaderboard", readBefore: s.getBoard,
-			ownErrors: append(slices.Clone(boardErrors), apierror.VersionConflict),
+			method: del, path: adminBoard, handle: s.deleteBoard, action: "deleteLeaderboard", readBefore: s.getBoard,
+			ownErrors: boardErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/end", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.endSeason), action: "endSeason", ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/end", handle: withBody(s.endSeason), action: "endSeason",
+			ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/approve", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.approveSeason), action: "approveSeason", ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/approve", handle: withBody(s.approveSeason),
+			action: "approveSeason", ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/void", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.voidSeason), action: "voidSeason", ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/void", handle: withBody(s.voidSeason), action: "voidSeason",
+			ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminEntry + "/hide", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.hideEntry), action: "hideEntry",
-			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminEntry + "/hide", query: []string{"season"}, handle: withBody(s.hideEntry),
+			action: "hideEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminEntry + "/unhide", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.unhideEntry), action: "unhideEntry",
-			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminEntry + "/unhide", query: []string{"season"}, handle: withBody(s.unhideEntry),
+			action: "unhideEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminEntry + "/remove", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, query: []string{"season"}, handle: withBody(s.removeEntry), action: "removeEntry",
-			ownErrors: append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminEntry + "/remove", query: []string{"season"}, handle: withBody(s.removeEntry),
+			action: "removeEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 
 		{
-			method: get, path: "/api/v1/tournaments", callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
+			method: get, path: "/api/v1/tournaments", callers: everyone, durabilityHeader: true,
 			query: []string{"gameId", "status", "limit", "cursor"}, handle: s.listTournaments,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			ownErrors: errorList{apierror.GameNotFound},
 		},
 		{
-			method: get, path: tournament, callers: everyone, rateLimitClass: ratelimit.Read, durabilityHeader: true,
-			query: []string{"gameId"}, handle: s.getTournament, ownErrors: tournamentErrors,
+			method: get, path: tournament, callers: everyone, durabilityHeader: true, query: []string{"gameId"},
+			handle: s.getTournament, ownErrors: tournamentErrors,
 		},
 		{
-			method: get, path: tournament + "/entrants", callers: everyone, rateLimitClass: ratelimit.Read,
-			durabilityHeader: true, query: []string{"gameId", "limit", "cursor"}, handle: s.listEntrants,
-			ownErrors: tournamentErrors,
+			method: get, path: tournament + "/entrants", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listEntrants, ownErrors: tournamentErrors,
 		},
 		{
-			method: get, path: tournament + "/matches", callers: everyone, rateLimitClass: ratelimit.Read,
-			durabilityHeader: true, query: []string{"gameId", "round", "limit", "cursor"}, handle: s.listMatches,
-			ownErrors: tournamentErrors,
+			method: get, path: tournament + "/matches", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "round", "limit", "cursor"}, handle: s.listMatches, ownErrors: tournamentErrors,
 		},
 		{
-			method: get, path: tournament + "/standings", callers: everyone, rateLimitClass: ratelimit.Read,
-			durabilityHeader: true, query: []string{"gameId", "limit", "cursor"}, handle: s.listStandings,
-			ownErrors: tournamentErrors,
+			method: get, path: tournament + "/standings", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "limit", "cursor"}, handle: s.listStandings, ownErrors: tournamentErrors,
 		},
 		{
 			method: post, path: tournament + "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
 			durabilityHeader: true, handle: withoutBody(s.joinTournament),
-			ownErrors: append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
-				apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed, apierror.TournamentClosed,
-				apierror.LimitReached, apierror.UserNotFound), ownLimits...),
+			ownErrors: tournamentErrors.and(ownLimits...).and(
+				apierror.InsufficientFunds, apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed,
+				apierror.TournamentClosed, apierror.LimitReached, apierror.UserNotFound,
+			),
 		},
 		{
 			method: post, path: tournament + "/leave", callers: player, rateLimitClass: ratelimit.Money,
@@ -462,238 +437,188 @@ func (s *Server) routes() []route {
 		{
 			method: post, path: tournament + "/check-in", callers: player, rateLimitClass: ratelimit.Money,
 			idempotency: byReceipt, durabilityHeader: true, handle: withoutBody(s.checkIntoTournament),
-			ownErrors: append(slices.Clone(entrantErrors), apierror.CheckInClosed),
+			ownErrors: entrantErrors.and(apierror.CheckInClosed),
 		},
 		{
-			method: post, path: tournament + "/attempts", callers: player, rateLimitClass: ratelimit.Write,
-			idempotency: byStoredResponse, durabilityHeader: true, handle: withoutBody(s.startAttempt),
-			ownErrors: append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
+			method: post, path: tournament + "/attempts", callers: player, durabilityHeader: true,
+			handle: withoutBody(s.startAttempt), ownErrors: entrantErrors.and(apierror.AttemptsUsedUp, apierror.VersionConflict),
 		},
 		{
-			method: post, path: admin + "games/{gameId}/tournaments", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.createTournament), action: "createTournament",
+			method: post, path: admin + "games/{gameId}/tournaments", idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.createTournament), action: "createTournament",
 			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.Forbidden, apierror.GameNotFound,
-				apierror.TokenNotFound, apierror.LimitReached, apierror.VersionConflict,
-			},
-		},
-		{
-			method: del, path: adminTournament, callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
-			handle: s.deleteTournament, action: "deleteTournament", readBefore: s.getTournament, ownErrors: tournamentErrors,
-		},
-		{
-			method: post, path: adminTournament + "/start", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, durabilityHeader: true, handle: withoutBody(s.startTournament),
-			action: "startTournament", readBefore: s.getTournament,
-			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
-		},
-		{
-			method: post, path: adminTournament + "/cancel", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, durabilityHeader: true, handle: withOptionalBody(s.cancelTournament),
-			action: "cancelTournament", readBefore: s.getTournament,
-			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
-		},
-		{
-			method: post, path: adminTournament + "/entrants/{userId}/disqualify", callers: staff,
-			rateLimitClass: ratelimit.Admin, idempotency: byReceipt, durabilityHeader: true,
-			handle: withOptionalBody(s.disqualifyEntrant), action: "disqualifyEntrant", readBefore: s.getTournament,
-			ownErrors: entrantErrors,
-		},
-		{
-			method: post, path: adminTournament + "/matches/{matchId}/resolve", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, durabilityHeader: true, handle: withBody(s.resolveMatch), action: "resolveMatch",
-			ownErrors: append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
-				apierror.MatchDecided, apierror.VersionConflict),
-		},
-
-		{
-			method: post, path: admin + "games", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.createGame), action: "createGame",
-			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
-		},
-		{
-			method: get, path: admin + "games", callers: operator, rateLimitClass: ratelimit.Admin,
-			query: []string{"limit", "cursor"}, handle: s.listGames, ownErrors: errorList{apierror.InvalidRequest},
-		},
-		{
-			method: get, path: admin + "games/{gameId}", callers: staff, rateLimitClass: ratelimit.Admin, handle: s.getGame,
-			ownErrors: errorList{apierror.GameNotFound},
-		},
-		{
-			method: patch, path: admin + "games/{gameId}", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle: withBody(s.patchGame), action: "patchGame", readBefore: s.readPathGame,
-			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict,
-			},
-		},
-		{
-			method: post, path: admin + "games/{gameId}/server-keys", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withoutBody(s.addServerKey), action: "addServerKey",
-			readBefore: s.readPathGame, ownErrors: errorList{apierror.GameNotFound},
-		},
-		{
-			method: del, path: admin + "games/{gameId}/server-keys/{keyId}", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: s.revokeServerKey, action: "revokeServerKey", readBefore: s.readPathGame,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
-		},
-		{
-			method: post, path: admin + "games/{gameId}/assets", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.createAsset), action: "createAsset",
-			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
-		},
-		{
-			method: get, path: admin + "games/{gameId}/assets", callers: staff, rateLimitClass: ratelimit.Admin,
-			query: []string{"limit", "cursor"}, handle: s.listAssets,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
-		},
-		{
-			method: get, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle: s.getAsset, ownErrors: errorList{apierror.GameNotFound, apierror.AssetNotFound},
-		},
-		{
-			method: del, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle: s.deleteAsset, action: "deleteAsset", readBefore: s.getAsset,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
-		},
-		{
-			method: patch, path: admin + "games/{gameId}/assets/{assetId}", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle: withBody(s.patchAsset), action: "patchAsset", readBefore: s.getAsset,
-			ownErrors: errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
-		},
-		{
-			method: post, path: admin + "tokens", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.createToken), action: "createToken",
-			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
-		},
-		{method: get, path: admin + "tokens", callers: operator, rateLimitClass: ratelimit.Admin, handle: s.listTokens},
-		{
-			method: get, path: admin + "tokens/{tokenId}", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: s.getToken, ownErrors: errorList{apierror.TokenNotFound},
-		},
-		{
-			method: patch, path: admin + "tokens/{tokenId}", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: withBody(s.patchToken), action: "patchToken", readBefore: s.getToken,
-			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
-		},
-		{
-			method: get, path: admin + "users/{userId}", callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
-			handle: s.getUser, ownErrors: errorList{apierror.UserNotFound},
-		},
-		{
-			method: get, path: admin + "users", callers: staff, rateLimitClass: ratelimit.Admin,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listUsers,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
-		},
-		{
-			method: get, path: admin + "users/{userId}/ledger", callers: staff, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, query: []string{"tokenId", "limit", "cursor"}, handle: s.listUserLedger,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
-		},
-		{
-			method: get, path: admin + "users/{userId}/limits", callers: staff, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, query: []string{"tokenId"}, handle: s.listUserLimits,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
-		},
-		{
-			method: put, path: admin + "users/{userId}/limits", callers: operator, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, handle: withBody(s.tightenUserLimits), action: "tightenUserLimits",
-			readBefore: s.readUserLimits,
-			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.SelfExcluded,
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.TokenNotFound, apierror.LimitReached,
 				apierror.VersionConflict,
 			},
 		},
 		{
-			method: get, path: admin + "users/{userId}/sessions", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: s.listUserSessions, ownErrors: errorList{apierror.UserNotFound},
+			method: del, path: adminTournament, durabilityHeader: true, handle: s.deleteTournament, action: "deleteTournament",
+			readBefore: s.getTournament, ownErrors: tournamentErrors,
 		},
 		{
-			method: get, path: admin + "users/{userId}/saves", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle: s.listUserSaves, ownErrors: errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/start", durabilityHeader: true, handle: withoutBody(s.startTournament),
+			action: "startTournament", readBefore: s.getTournament,
+			ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			method: get, path: admin + "users/{userId}/saves/{slot}", callers: staff, rateLimitClass: ratelimit.Admin,
-			handle:    s.getUserSave,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
+			method: post, path: adminTournament + "/cancel", durabilityHeader: true,
+			handle: withOptionalBody(s.cancelTournament), action: "cancelTournament", readBefore: s.getTournament,
+			ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			method: post, path: admin + "users/{userId}/suspend", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.suspendUser), action: "suspendUser", readBefore: s.readPathPlayer,
-			ownErrors: errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/entrants/{userId}/disqualify", idempotency: byReceipt,
+			durabilityHeader: true, handle: withOptionalBody(s.disqualifyEntrant), action: "disqualifyEntrant",
+			readBefore: s.getTournament, ownErrors: entrantErrors,
 		},
 		{
-			method: post, path: admin + "users/{userId}/unsuspend", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withoutBody(s.unsuspendUser), action: "unsuspendUser",
-			readBefore: s.readPathPlayer, ownErrors: errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/matches/{matchId}/resolve", durabilityHeader: true,
+			handle: withBody(s.resolveMatch), action: "resolveMatch",
+			ownErrors: tournamentErrors.and(
+				apierror.TournamentClosed, apierror.MatchNotFound, apierror.MatchDecided, apierror.VersionConflict,
+			),
+		},
+
+		{
+			method: post, path: admin + "games", callers: operator, handle: withBody(s.createGame), action: "createGame",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+		},
+		{method: get, path: admin + "games", callers: operator, query: []string{"limit", "cursor"}, handle: s.listGames},
+		{method: get, path: admin + "games/{gameId}", handle: s.getGame},
+		{
+			method: patch, path: admin + "games/{gameId}", handle: withBody(s.patchGame), action: "patchGame",
+			readBefore: s.readPathGame,
+			ownErrors:  errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
-			method: del, path: admin + "users/{userId}/sessions", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: s.endUserSessions, action: "endUserSessions", ownErrors: errorList{apierror.UserNotFound},
+			method: post, path: admin + "games/{gameId}/server-keys", callers: operator, handle: withoutBody(s.addServerKey),
+			action: "addServerKey", readBefore: s.readPathGame,
 		},
 		{
-			method: post, path: admin + "users/{userId}/credit", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.creditUser), action: "credit",
-			ownErrors: errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
+			method: del, path: admin + "games/{gameId}/server-keys/{keyId}", callers: operator, handle: s.revokeServerKey,
+			action: "revokeServerKey", readBefore: s.readPathGame,
 		},
 		{
-			method: post, path: admin + "users/{userId}/debit", callers: staff, rateLimitClass: ratelimit.Admin,
-			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.debitUser), action: "debit",
+			method: post, path: admin + "games/{gameId}/assets", handle: withBody(s.createAsset), action: "createAsset",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.LimitReached},
+		},
+		{method: get, path: admin + "games/{gameId}/assets", query: []string{"limit", "cursor"}, handle: s.listAssets},
+		{method: get, path: admin + "games/{gameId}/assets/{assetId}", handle: s.getAsset},
+		{
+			method: del, path: admin + "games/{gameId}/assets/{assetId}", handle: s.deleteAsset, action: "deleteAsset",
+			readBefore: s.getAsset,
+		},
+		{
+			method: patch, path: admin + "games/{gameId}/assets/{assetId}", handle: withBody(s.patchAsset), action: "patchAsset",
+			readBefore: s.getAsset, ownErrors: errorList{apierror.InvalidAmount},
+		},
+		{
+			method: post, path: admin + "tokens", callers: operator, handle: withBody(s.createToken), action: "createToken",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
+		},
+		{method: get, path: admin + "tokens", callers: operator, handle: s.listTokens},
+		{
+			method: get, path: admin + "tokens/{tokenId}", callers: operator, handle: s.getToken,
+			ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: patch, path: admin + "tokens/{tokenId}", callers: operator, handle: withBody(s.patchToken),
+			action: "patchToken", readBefore: s.getToken, ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+		},
+		{method: get, path: admin + "users/{userId}", durabilityHeader: true, handle: s.getUser},
+		{
+			method: get, path: admin + "users", query: []string{"gameId", "limit", "cursor"}, handle: s.listUsers,
+			ownErrors: errorList{apierror.GameNotFound},
+		},
+		{
+			method: get, path: admin + "users/{userId}/ledger", durabilityHeader: true,
+			query: []string{"tokenId", "limit", "cursor"}, handle: s.listUserLedger,
+			ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: get, path: admin + "users/{userId}/limits", durabilityHeader: true, query: []string{"tokenId"},
+			handle: s.listUserLimits, ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: put, path: admin + "users/{userId}/limits", callers: operator, durabilityHeader: true,
+			handle: withBody(s.tightenUserLimits), action: "tightenUserLimits", readBefore: s.readUserLimits,
 			ownErrors: errorList{
-				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound,
+				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
+			},
+		},
+		{method: get, path: admin + "users/{userId}/sessions", callers: operator, handle: s.listUserSessions},
+		{method: get, path: admin + "users/{userId}/saves", handle: s.listUserSaves},
+		{
+			method: get, path: admin + "users/{userId}/saves/{slot}", handle: s.getUserSave,
+			ownErrors: errorList{apierror.SlotNotFound, apierror.SaveTampered},
+		},
+		{
+			method: post, path: admin + "users/{userId}/suspend", callers: operator, handle: withBody(s.suspendUser),
+			action: "suspendUser", readBefore: s.readPathPlayer,
+		},
+		{
+			method: post, path: admin + "users/{userId}/unsuspend", callers: operator, handle: withoutBody(s.unsuspendUser),
+			action: "unsuspendUser", readBefore: s.readPathPlayer,
+		},
+		{
+			method: del, path: admin + "users/{userId}/sessions", callers: operator, handle: s.endUserSessions,
+			action: "endUserSessions",
+		},
+		{
+			method: post, path: admin + "users/{userId}/credit", idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withBody(s.creditUser), action: "credit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.LimitReached},
+		},
+		{
+			method: post, path: admin + "users/{userId}/debit", idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withBody(s.debitUser), action: "debit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.TokenNotFound},
+		},
+		{
+			method: put, path: admin + "users/{userId}/saves/{slot}", durabilityHeader: true,
+			handle: withSaveBody(s.replaceSave), action: "replaceSave",
+			ownErrors: errorList{
+				apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected, apierror.SaveTampered,
 			},
 		},
 		{
-			method: put, path: admin + "users/{userId}/saves/{slot}", callers: staff, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, handle: withSaveBody(s.replaceSave), action: "replaceSave",
-			ownErrors: errorList{
-				apierror.UserNotFound, apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected,
-				apierror.SaveTampered,
-			},
+			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},
+			handle: s.listRoomsAsAdmin, ownErrors: listErrors,
 		},
 		{
-			method: get, path: admin + "rooms", callers: staff, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
-			query: []string{"gameId", "status", "limit", "cursor"}, handle: s.listRoomsAsAdmin, ownErrors: listErrors,
+			method: get, path: admin + "rooms/{roomId}/events", durabilityHeader: true, query: []string{"after"},
+			handle: s.listRoomEvents, ownErrors: errorList{apierror.RoomNotFound},
 		},
 		{
-			method: get, path: admin + "rooms/{roomId}/events", callers: staff, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, query: []string{"after"}, handle: s.listRoomEvents,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.RoomNotFound},
-		},
-		{
-			method: post, path: admin + "rooms/{roomId}/resolve", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.resolveRoom), action: "resolveRoom",
-			readBefore: s.readPathRoom,
+			method: post, path: admin + "rooms/{roomId}/resolve", callers: operator, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.resolveRoom), action: "resolveRoom", readBefore: s.readPathRoom,
 			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.NotDisputed, apierror.ResultConflict, apierror.VersionConflict,
 			},
 		},
 		{
-			method: get, path: admin + "games/{gameId}/ledger", callers: operator, rateLimitClass: ratelimit.Admin,
-			durabilityHeader: true, query: []string{"limit", "cursor"}, handle: s.listGameLedger,
-			ownErrors: errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
+			query: []string{"limit", "cursor"}, handle: s.listGameLedger,
 		},
-		{method: get, path: admin + "nodes", callers: operator, rateLimitClass: ratelimit.Admin, handle: s.listNodes},
+		{method: get, path: admin + "nodes", callers: operator, handle: s.listNodes},
 		{
-			method: post, path: admin + "console-links", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withoutBody(s.createConsoleLink), action: "createConsoleLink",
-		},
-		{
-			method: del, path: admin + "console-sessions", callers: operator, rateLimitClass: ratelimit.Admin,
-			handle: s.closeConsoleSessions, action: "closeConsoleSessions",
+			method: post, path: admin + "console-links", callers: operator, handle: withoutBody(s.createConsoleLink),
+			action: "createConsoleLink",
 		},
 		{
-			method: get, path: admin + "trail", callers: operator, rateLimitClass: ratelimit.Admin,
+			method: del, path: admin + "console-sessions", callers: operator, handle: s.closeConsoleSessions,
+			action: "closeConsoleSessions",
+		},
+		{
+			method: get, path: admin + "trail", callers: operator,
 			query: []string{"actor", "target", "gameId", "from", "limit", "cursor"}, handle: s.listTrail,
-			ownErrors: errorList{apierror.InvalidRequest},
 		},
 		{
-			method: post, path: admin + "games/{gameId}/accept-audit", callers: operator, rateLimitClass: ratelimit.Admin,
-			idempotency: byStoredResponse, handle: withBody(s.acceptAudit), action: "acceptAudit",
-			ownErrors: errorList{apierror.GameNotFound},
+			method: post, path: admin + "games/{gameId}/accept-audit", callers: operator, handle: withBody(s.acceptAudit),
+			action: "acceptAudit",
 		},
 		{
-			method: get, path: admin + "audit", callers: operator, rateLimitClass: ratelimit.Admin, durabilityHeader: true,
-			query: []string{"gameId"}, handle: s.auditWallets, ownErrors: auditErrors,
+			method: get, path: admin + "audit", callers: operator, durabilityHeader: true, query: []string{"gameId"},
+			handle: s.auditWallets, ownErrors: errorList{apierror.GameNotFound},
 		},
 
 		{
@@ -715,6 +640,10 @@ func (s *Server) routes() []route {
 		{method: get, path: "/openapi.yaml", handle: documentHandler(openAPIText)},
 		{method: get, path: "/asyncapi.yaml", handle: documentHandler(asyncAPIText)},
 	}
+	for i := range list {
+		list[i].setDefaults()
+	}
+	return list
 }
 
 // withBody returns the handler of an operation with a body: it decodes the body, claims the
