@@ -209,11 +209,7 @@ func (s *Server) revokeServerKey(r *request) (response, error) {
 
 // Assets.
 
-func (s *Server) createAsset(r *request, in *assets.CreateInput) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) createAsset(r *request, game int64, in *assets.CreateInput) (response, error) {
 	a, err := s.Assets.Create(r.ctx(), r.caller, game, *in)
 	return createdResponse(&a), err
 }
@@ -227,29 +223,17 @@ func (s *Server) listAssets(r *request) (response, error) {
 	return s.assetPageResponse(r, r.id("gameId"), query)
 }
 
-func (s *Server) getAsset(r *request) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getAsset(r *request, game int64) (response, error) {
 	a, err := s.Assets.Get(r.ctx(), r.caller, game, r.id("assetId"))
 	return okResponse(&a), err
 }
 
-func (s *Server) patchAsset(r *request, in *assets.PatchInput) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) patchAsset(r *request, game int64, in *assets.PatchInput) (response, error) {
 	a, err := s.Assets.Patch(r.ctx(), r.caller, game, r.id("assetId"), *in)
 	return okResponse(&a), err
 }
 
-func (s *Server) deleteAsset(r *request) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) deleteAsset(r *request, game int64) (response, error) {
 	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, r.id("assetId"))
 }
 
@@ -316,11 +300,7 @@ func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 
 // Players.
 
-func (s *Server) getUser(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getUser(r *request, u users.User) (response, error) {
 	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
 	body := struct {
 		User         *playerView      `json:"user"`

@@ -27,11 +27,7 @@ func (s *Server) listUsers(r *request) (response, error) {
 	return okResponse(newPage(views, next)), err
 }
 
-func (s *Server) listUserLedger(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserLedger(r *request, u users.User) (response, error) {
 	q := r.query()
 	query := wallet.LedgerQuery{TokenCode: q.text("tokenId"), BeforeLine: q.afterID(), Limit: q.limit()}
 	if err := q.err(); err != nil {
@@ -51,11 +47,7 @@ func (s *Server) getUserSave(r *request) (response, error) {
 	return okResponse(&save), err
 }
 
-func (s *Server) listUserSessions(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserSessions(r *request, u users.User) (response, error) {
 	list, err := s.Auth.ListPlayerSessions(r.ctx(), r.caller, u.ID)
 	return okResponse(newPage(list, 0)), err
 }
@@ -70,11 +62,7 @@ func (s *Server) listRoomEvents(r *request) (response, error) {
 	return okResponse(&list), err
 }
 
-func (s *Server) listGameLedger(r *request) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listGameLedger(r *request, game int64) (response, error) {
 	q := r.query()
 	query := wallet.EntryQuery{Before: q.afterID(), Limit: q.limit()}
 	if err := q.err(); err != nil {

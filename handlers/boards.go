@@ -43,8 +43,8 @@ func (r *request) boardAddress() boardAddress {
 	}
 }
 
-// checkedBoardAddress is boardAddress without further parameters.
-func (r *request) checkedBoardAddress() (boardAddress, error) {
+// boardOf is boardAddress without further parameters.
+func boardOf(r *request) (boardAddress, error) {
 	at := r.boardAddress()
 	return at, at.query.err()
 }
@@ -73,11 +73,7 @@ func (s *Server) listBoards(r *request) (response, error) {
 	return okResponse(textPage(list, next)), err
 }
 
-func (s *Server) getBoard(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getBoard(r *request, at boardAddress) (response, error) {
 	b, err := s.Boards.Get(r.ctx(), r.caller, at.game, at.board)
 	return okResponse(&b), err
 }
@@ -96,55 +92,35 @@ type boardReasonInput struct {
 	Reason string `json:"reason" required:"true"`
 }
 
-func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) endSeason(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
 	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
-func (s *Server) approveSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) approveSeason(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
 	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
-func (s *Server) voidSeason(r *request, in *boardReasonInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) voidSeason(r *request, at boardAddress, in *boardReasonInput) (response, error) {
 	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"), in.Reason)
 	return okResponse(&season), err
 }
 
-func (s *Server) hideEntry(r *request, _ *boardReasonInput) (response, error) {
-	return s.setEntryHidden(r, true)
+func (s *Server) hideEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	return s.setEntryHidden(r, at, true)
 }
 
-func (s *Server) unhideEntry(r *request, _ *boardReasonInput) (response, error) {
-	return s.setEntryHidden(r, false)
+func (s *Server) unhideEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	return s.setEntryHidden(r, at, false)
 }
 
-func (s *Server) setEntryHidden(r *request, hidden bool) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) setEntryHidden(r *request, at boardAddress, hidden bool) (response, error) {
 	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"), hidden)
 	return okResponse(&entry), err
 }
 
-func (s *Server) removeEntry(r *request, _ *boardReasonInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) removeEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
 	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"))
 	return okResponse(&entry), err
 }
@@ -154,11 +130,7 @@ func (s *Server) startPlay(r *request) (response, error) {
 	return createdResponse(&play), err
 }
 
-func (s *Server) submitScore(r *request, in *leaderboards.SubmitInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) submitScore(r *request, at boardAddress, in *leaderboards.SubmitInput) (response, error) {
 	result, err := s.Boards.Submit(r.measuredCtx(), r.caller, at.game, at.board, *in, r.receipt)
 	return okResponse(&result).withReplayed(result.Replayed), err
 }
@@ -179,11 +151,7 @@ type scoreView struct {
 	Error  *problem            `json:"error,omitzero"`
 }
 
-func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) submitScores(r *request, at boardAddress, in *scoresInput) (response, error) {
 	r.chargeRateLimit(ceilDiv(int64(len(in.Scores)), scoresPerPermit) - 1)
 	results, replayed, err := s.Boards.SubmitBatch(r.measuredCtx(), r.caller, at.game, at.board, in.Scores, r.receipt)
 	if err != nil {
@@ -215,38 +183,22 @@ type entriesView struct {
 	Items []leaderboards.Entry `json:"items"`
 }
 
-func (s *Server) listEntriesAround(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listEntriesAround(r *request, at boardAddress) (response, error) {
 	list, err := s.Boards.Around(r.ctx(), r.caller, at.game, at.board, at.scope, at.limit)
 	return okResponse(&entriesView{list}), err
 }
 
-func (s *Server) listEntriesOfFriends(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listEntriesOfFriends(r *request, at boardAddress) (response, error) {
 	list, err := s.Boards.FriendEntries(r.ctx(), r.caller, at.game, at.board, at.scope, at.limit)
 	return okResponse(&entriesView{list}), err
 }
 
-func (s *Server) getEntry(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getEntry(r *request, at boardAddress) (response, error) {
 	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, r.id("userId"))
 	return okResponse(&entry), err
 }
 
-func (s *Server) getLeague(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getLeague(r *request, at boardAddress) (response, error) {
 	cohort, err := s.Boards.Cohort(r.ctx(), r.caller, at.game, at.board, at.scope.Season)
 	return okResponse(&cohort), err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // limitsInput sets a player's own limits. Absent members stay as they are, null removes a limit.
@@ -42,11 +43,7 @@ func (s *Server) setMyLimits(r *request, in *limitsInput) (response, error) {
 	return okResponse(&limits), err
 }
 
-func (s *Server) listUserLimits(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserLimits(r *request, u users.User) (response, error) {
 	return s.listLimits(r, u.GameID, u.ID)
 }
 
@@ -66,11 +63,7 @@ func (s *Server) listLimits(r *request, gameID, userID int64) (response, error) 
 }
 
 // readUserLimits returns the limits of the token that a write of staff names, as they are before.
-func (s *Server) readUserLimits(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) readUserLimits(r *request, u users.User) (response, error) {
 	in, ok := r.staffWrite.input.(*limitsInput)
 	if !ok || in.TokenID == "" {
 		return response{}, apierror.TokenNotFound

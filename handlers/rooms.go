@@ -74,8 +74,8 @@ func (s *Server) getRoom(r *request) (response, error) {
 
 var headerRevalidate = []string{"private, no-cache"}
 
-// roomListQuery reads the parameters of both lists of rooms.
-func (r *request) roomListQuery() (rooms.ListQuery, error) {
+// roomListOf reads the parameters of both lists of rooms.
+func roomListOf(r *request) (rooms.ListQuery, error) {
 	q := r.query()
 	mine := q.flag("mine")
 	query := rooms.ListQuery{
@@ -102,19 +102,11 @@ func (r *request) roomPage(page rooms.Page, err error) (response, error) {
 	return okResponse(&page), err
 }
 
-func (s *Server) listRooms(r *request) (response, error) {
-	query, err := r.roomListQuery()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listRooms(r *request, query rooms.ListQuery) (response, error) {
 	return r.roomPage(s.Rooms.List(r.ctx(), r.caller, query))
 }
 
-func (s *Server) listRoomsAsAdmin(r *request) (response, error) {
-	query, err := r.roomListQuery()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listRoomsAsAdmin(r *request, query rooms.ListQuery) (response, error) {
 	return r.roomPage(s.Rooms.AdminList(r.ctx(), r.caller, query))
 }
 

@@ -132,6 +132,8 @@ func (s *Server) routes() []route {
 	)
 	tournamentErrors := errorList{apierror.GameNotFound}
 	entrantErrors := tournamentErrors.and(apierror.TournamentClosed, apierror.NotEntrant, apierror.Disqualified)
+	readBoard, readTournament := reading(boardOf, s.getBoard), reading(tournamentOf, s.getTournament)
+	readAsset := reading(s.authorizedPathGame, s.getAsset)
 	list := []route{
 		{
 			method: post, path: "/api/v1/auth/guest", rateLimitClass: ratelimit.SignIn, handle: withBody(s.signInGuest),
@@ -196,7 +198,7 @@ func (s *Server) routes() []route {
 		{
 			method: get, path: session + "list", callers: everyone, durabilityHeader: true,
 			query:  []string{"gameId", "status", "entryTokenId", "maxEntry", "hasSeat", "mine", "limit", "cursor"},
-			handle: s.listRooms, ownErrors: listErrors,
+			handle: reading(roomListOf, s.listRooms), ownErrors: listErrors,
 		},
 		{
 			method: post, path: session + "join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
@@ -315,20 +317,21 @@ func (s *Server) routes() []route {
 			method: get, path: "/api/v1/leaderboards", callers: everyone, query: []string{"gameId", "limit", "cursor"},
 			handle: s.listBoards, ownErrors: boardErrors,
 		},
-		{method: get, path: board, callers: everyone, query: []string{"gameId"}, handle: s.getBoard, ownErrors: boardErrors},
+		{method: get, path: board, callers: everyone, query: []string{"gameId"}, handle: readBoard, ownErrors: boardErrors},
 		{
 			method: post, path: board + "/plays", callers: player, handle: withoutBody(s.startPlay),
 			ownErrors: boardErrors.and(apierror.SeasonClosed, apierror.VersionConflict),
 		},
 		{
 			method: post, path: board + "/scores", callers: everyone, idempotency: byReceipt, durabilityHeader: true,
-			query: []string{"gameId"}, handle: withBody(s.submitScore), action: "submitScore", isRoutine: true,
+			query: []string{"gameId"}, handle: withBody(readingWith(boardOf, s.submitScore)), action: "submitScore",
+			isRoutine: true,
 			ownErrors: scoreErrors.and(apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
 		},
 		{
 			method: post, path: board + "/scores/batch", callers: staff, rateLimitClass: ratelimit.Admin, idempotency: byReceipt,
-			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(s.submitScores), action: "submitScores",
-			isRoutine: true, ownErrors: boardErrors,
+			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(readingWith(boardOf, s.submitScores)),
+			action: "submitScores", isRoutine: true, ownErrors: boardErrors,
 		},
 		{
 			method: get, path: board + "/entries", callers: everyone,
@@ -336,19 +339,19 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: get, path: board + "/entries/around", callers: player, query: []string{"season", "segment", "limit"},
-			handle: s.listEntriesAround, ownErrors: entryErrors,
+			handle: reading(boardOf, s.listEntriesAround), ownErrors: entryErrors,
 		},
 		{
 			method: get, path: board + "/entries/friends", callers: player, query: []string{"season", "segment", "limit"},
-			handle: s.listEntriesOfFriends, ownErrors: entryErrors,
+			handle: reading(boardOf, s.listEntriesOfFriends), ownErrors: entryErrors,
 		},
 		{
 			method: get, path: board + "/entries/{userId}", callers: everyone, query: []string{"gameId", "season", "segment"},
-			handle: s.getEntry, ownErrors: entryErrors,
+			handle: reading(boardOf, s.getEntry), ownErrors: entryErrors,
 		},
 		{
-			method: get, path: board + "/league", callers: player, query: []string{"season"}, handle: s.getLeague,
-			ownErrors: entryErrors,
+			method: get, path: board + "/league", callers: player, query: []string{"season"},
+			handle: reading(boardOf, s.getLeague), ownErrors: entryErrors,
 		},
 		{
 			method: get, path: board + "/seasons", callers: everyone, query: []string{"gameId", "limit", "cursor"},
@@ -366,38 +369,41 @@ func (s *Server) routes() []route {
 			method: get, path: admin + "games/{gameId}/leaderboards", query: []string{"limit", "cursor"}, handle: s.listBoards,
 			ownErrors: boardErrors,
 		},
-		{method: get, path: adminBoard, handle: s.getBoard, ownErrors: boardErrors},
+		{method: get, path: adminBoard, handle: readBoard, ownErrors: boardErrors},
 		{
-			method: patch, path: adminBoard, handle: withBody(s.patchBoard), action: "patchLeaderboard", readBefore: s.getBoard,
+			method: patch, path: adminBoard, handle: withBody(s.patchBoard), action: "patchLeaderboard", readBefore: readBoard,
 			ownErrors: boardErrors.and(apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
-			method: del, path: adminBoard, handle: s.deleteBoard, action: "deleteLeaderboard", readBefore: s.getBoard,
+			method: del, path: adminBoard, handle: s.deleteBoard, action: "deleteLeaderboard", readBefore: readBoard,
 			ownErrors: boardErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/end", handle: withBody(s.endSeason), action: "endSeason",
-			ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/end", handle: withBody(readingWith(boardOf, s.endSeason)),
+			action: "endSeason", ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/approve", handle: withBody(s.approveSeason),
-			action: "approveSeason", ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/approve",
+			handle: withBody(readingWith(boardOf, s.approveSeason)), action: "approveSeason", ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminBoard + "/seasons/{season}/void", handle: withBody(s.voidSeason), action: "voidSeason",
-			ownErrors: seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/void", handle: withBody(readingWith(boardOf, s.voidSeason)),
+			action: "voidSeason", ownErrors: seasonErrors,
 		},
 		{
-			method: post, path: adminEntry + "/hide", query: []string{"season"}, handle: withBody(s.hideEntry),
-			action: "hideEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
+			method: post, path: adminEntry + "/hide", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.hideEntry)), action: "hideEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminEntry + "/unhide", query: []string{"season"}, handle: withBody(s.unhideEntry),
-			action: "unhideEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
+			method: post, path: adminEntry + "/unhide", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.unhideEntry)), action: "unhideEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			method: post, path: adminEntry + "/remove", query: []string{"season"}, handle: withBody(s.removeEntry),
-			action: "removeEntry", ownErrors: entryErrors.and(apierror.VersionConflict),
+			method: post, path: adminEntry + "/remove", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.removeEntry)), action: "removeEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 
 		{
@@ -407,23 +413,26 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: get, path: tournament, callers: everyone, durabilityHeader: true, query: []string{"gameId"},
-			handle: s.getTournament, ownErrors: tournamentErrors,
+			handle: readTournament, ownErrors: tournamentErrors,
 		},
 		{
 			method: get, path: tournament + "/entrants", callers: everyone, durabilityHeader: true,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listEntrants, ownErrors: tournamentErrors,
+			query: []string{"gameId", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listEntrants),
+			ownErrors: tournamentErrors,
 		},
 		{
 			method: get, path: tournament + "/matches", callers: everyone, durabilityHeader: true,
-			query: []string{"gameId", "round", "limit", "cursor"}, handle: s.listMatches, ownErrors: tournamentErrors,
+			query: []string{"gameId", "round", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listMatches),
+			ownErrors: tournamentErrors,
 		},
 		{
 			method: get, path: tournament + "/standings", callers: everyone, durabilityHeader: true,
-			query: []string{"gameId", "limit", "cursor"}, handle: s.listStandings, ownErrors: tournamentErrors,
+			query: []string{"gameId", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listStandings),
+			ownErrors: tournamentErrors,
 		},
 		{
 			method: post, path: tournament + "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
-			durabilityHeader: true, handle: withoutBody(s.joinTournament),
+			durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.joinTournament)),
 			ownErrors: tournamentErrors.and(ownLimits...).and(
 				apierror.InsufficientFunds, apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed,
 				apierror.TournamentClosed, apierror.LimitReached, apierror.UserNotFound,
@@ -431,17 +440,18 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: post, path: tournament + "/leave", callers: player, rateLimitClass: ratelimit.Money,
-			idempotency: byReceiptAlways, durabilityHeader: true, handle: withoutBody(s.leaveTournament),
+			idempotency: byReceiptAlways, durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.leaveTournament)),
 			ownErrors: entrantErrors,
 		},
 		{
 			method: post, path: tournament + "/check-in", callers: player, rateLimitClass: ratelimit.Money,
-			idempotency: byReceipt, durabilityHeader: true, handle: withoutBody(s.checkIntoTournament),
+			idempotency: byReceipt, durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.checkIntoTournament)),
 			ownErrors: entrantErrors.and(apierror.CheckInClosed),
 		},
 		{
 			method: post, path: tournament + "/attempts", callers: player, durabilityHeader: true,
-			handle: withoutBody(s.startAttempt), ownErrors: entrantErrors.and(apierror.AttemptsUsedUp, apierror.VersionConflict),
+			handle:    withoutBody(reading(tournamentOf, s.startAttempt)),
+			ownErrors: entrantErrors.and(apierror.AttemptsUsedUp, apierror.VersionConflict),
 		},
 		{
 			method: post, path: admin + "games/{gameId}/tournaments", idempotency: byReceipt, durabilityHeader: true,
@@ -452,27 +462,27 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			method: del, path: adminTournament, durabilityHeader: true, handle: s.deleteTournament, action: "deleteTournament",
-			readBefore: s.getTournament, ownErrors: tournamentErrors,
+			method: del, path: adminTournament, durabilityHeader: true, handle: reading(tournamentOf, s.deleteTournament),
+			action: "deleteTournament", readBefore: readTournament, ownErrors: tournamentErrors,
 		},
 		{
-			method: post, path: adminTournament + "/start", durabilityHeader: true, handle: withoutBody(s.startTournament),
-			action: "startTournament", readBefore: s.getTournament,
+			method: post, path: adminTournament + "/start", durabilityHeader: true,
+			handle: withoutBody(reading(tournamentOf, s.startTournament)), action: "startTournament", readBefore: readTournament,
 			ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
 			method: post, path: adminTournament + "/cancel", durabilityHeader: true,
-			handle: withOptionalBody(s.cancelTournament), action: "cancelTournament", readBefore: s.getTournament,
-			ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
+			handle: withOptionalBody(readingWith(tournamentOf, s.cancelTournament)), action: "cancelTournament",
+			readBefore: readTournament, ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
 			method: post, path: adminTournament + "/entrants/{userId}/disqualify", idempotency: byReceipt,
-			durabilityHeader: true, handle: withOptionalBody(s.disqualifyEntrant), action: "disqualifyEntrant",
-			readBefore: s.getTournament, ownErrors: entrantErrors,
+			durabilityHeader: true, handle: withOptionalBody(readingWith(tournamentOf, s.disqualifyEntrant)),
+			action: "disqualifyEntrant", readBefore: readTournament, ownErrors: entrantErrors,
 		},
 		{
 			method: post, path: adminTournament + "/matches/{matchId}/resolve", durabilityHeader: true,
-			handle: withBody(s.resolveMatch), action: "resolveMatch",
+			handle: withBody(readingWith(tournamentOf, s.resolveMatch)), action: "resolveMatch",
 			ownErrors: tournamentErrors.and(
 				apierror.TournamentClosed, apierror.MatchNotFound, apierror.MatchDecided, apierror.VersionConflict,
 			),
@@ -498,18 +508,20 @@ func (s *Server) routes() []route {
 			action: "revokeServerKey", readBefore: s.readPathGame,
 		},
 		{
-			method: post, path: admin + "games/{gameId}/assets", handle: withBody(s.createAsset), action: "createAsset",
+			method: post, path: admin + "games/{gameId}/assets",
+			handle: withBody(readingWith(s.authorizedPathGame, s.createAsset)), action: "createAsset",
 			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{method: get, path: admin + "games/{gameId}/assets", query: []string{"limit", "cursor"}, handle: s.listAssets},
-		{method: get, path: admin + "games/{gameId}/assets/{assetId}", handle: s.getAsset},
+		{method: get, path: admin + "games/{gameId}/assets/{assetId}", handle: readAsset},
 		{
-			method: del, path: admin + "games/{gameId}/assets/{assetId}", handle: s.deleteAsset, action: "deleteAsset",
-			readBefore: s.getAsset,
+			method: del, path: admin + "games/{gameId}/assets/{assetId}", handle: reading(s.authorizedPathGame, s.deleteAsset),
+			action: "deleteAsset", readBefore: readAsset,
 		},
 		{
-			method: patch, path: admin + "games/{gameId}/assets/{assetId}", handle: withBody(s.patchAsset), action: "patchAsset",
-			readBefore: s.getAsset, ownErrors: errorList{apierror.InvalidAmount},
+			method: patch, path: admin + "games/{gameId}/assets/{assetId}",
+			handle: withBody(readingWith(s.authorizedPathGame, s.patchAsset)), action: "patchAsset", readBefore: readAsset,
+			ownErrors: errorList{apierror.InvalidAmount},
 		},
 		{
 			method: post, path: admin + "tokens", callers: operator, handle: withBody(s.createToken), action: "createToken",
@@ -524,28 +536,32 @@ func (s *Server) routes() []route {
 			method: patch, path: admin + "tokens/{tokenId}", callers: operator, handle: withBody(s.patchToken),
 			action: "patchToken", readBefore: s.getToken, ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
-		{method: get, path: admin + "users/{userId}", durabilityHeader: true, handle: s.getUser},
+		{method: get, path: admin + "users/{userId}", durabilityHeader: true, handle: reading(s.visiblePathUser, s.getUser)},
 		{
 			method: get, path: admin + "users", query: []string{"gameId", "limit", "cursor"}, handle: s.listUsers,
 			ownErrors: errorList{apierror.GameNotFound},
 		},
 		{
 			method: get, path: admin + "users/{userId}/ledger", durabilityHeader: true,
-			query: []string{"tokenId", "limit", "cursor"}, handle: s.listUserLedger,
+			query: []string{"tokenId", "limit", "cursor"}, handle: reading(s.visiblePathUser, s.listUserLedger),
 			ownErrors: errorList{apierror.TokenNotFound},
 		},
 		{
 			method: get, path: admin + "users/{userId}/limits", durabilityHeader: true, query: []string{"tokenId"},
-			handle: s.listUserLimits, ownErrors: errorList{apierror.TokenNotFound},
+			handle: reading(s.visiblePathUser, s.listUserLimits), ownErrors: errorList{apierror.TokenNotFound},
 		},
 		{
 			method: put, path: admin + "users/{userId}/limits", callers: operator, durabilityHeader: true,
-			handle: withBody(s.tightenUserLimits), action: "tightenUserLimits", readBefore: s.readUserLimits,
+			handle: withBody(s.tightenUserLimits), action: "tightenUserLimits",
+			readBefore: reading(s.visiblePathUser, s.readUserLimits),
 			ownErrors: errorList{
 				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
 			},
 		},
-		{method: get, path: admin + "users/{userId}/sessions", callers: operator, handle: s.listUserSessions},
+		{
+			method: get, path: admin + "users/{userId}/sessions", callers: operator,
+			handle: reading(s.visiblePathUser, s.listUserSessions),
+		},
 		{method: get, path: admin + "users/{userId}/saves", handle: s.listUserSaves},
 		{
 			method: get, path: admin + "users/{userId}/saves/{slot}", handle: s.getUserSave,
@@ -582,7 +598,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},
-			handle: s.listRoomsAsAdmin, ownErrors: listErrors,
+			handle: reading(roomListOf, s.listRoomsAsAdmin), ownErrors: listErrors,
 		},
 		{
 			method: get, path: admin + "rooms/{roomId}/events", durabilityHeader: true, query: []string{"after"},
@@ -597,7 +613,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
-			query: []string{"limit", "cursor"}, handle: s.listGameLedger,
+			query: []string{"limit", "cursor"}, handle: reading(s.authorizedPathGame, s.listGameLedger),
 		},
 		{method: get, path: admin + "nodes", callers: operator, handle: s.listNodes},
 		{
@@ -686,6 +702,29 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 			}
 		}
 		return handle(r, in)
+	}
+}
+
+// reading returns the handler of an operation that needs something of the request first: where it
+// goes, its query, or a player whom the caller may see.
+func reading[A any](
+	read func(*request) (A, error), handle func(*request, A) (response, error),
+) func(*request) (response, error) {
+	return func(r *request) (response, error) {
+		a, err := read(r)
+		if err != nil {
+			return response{}, err
+		}
+		return handle(r, a)
+	}
+}
+
+// readingWith is reading for an operation with a body.
+func readingWith[A, T any](
+	read func(*request) (A, error), handle func(*request, A, *T) (response, error),
+) func(*request, *T) (response, error) {
+	return func(r *request, in *T) (response, error) {
+		return reading(read, func(r *request, a A) (response, error) { return handle(r, a, in) })(r)
 	}
 }
 
