@@ -1,6 +1,7 @@
 package leaderboards
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -142,10 +143,10 @@ var (
 
 // withDefaults returns the definition with the defaults of what is absent.
 func (d Definition) withDefaults() Definition {
-	setDefault(&d.Order, Descending)
-	setDefault(&d.Operator, Best)
-	setDefault(&d.Ties, TiesFirst)
-	setDefault(&d.Shards, 1)
+	d.Order = cmp.Or(d.Order, Descending)
+	d.Operator = cmp.Or(d.Operator, Best)
+	d.Ties = cmp.Or(d.Ties, TiesFirst)
+	d.Shards = cmp.Or(d.Shards, 1)
 	if d.Writers == nil {
 		d.Writers = Writers{WriterServer}
 	}
@@ -157,21 +158,14 @@ func (d Definition) withDefaults() Definition {
 	}
 	if d.Subscore != nil {
 		sub := *d.Subscore
-		setDefault(&sub.Order, Descending)
-		setDefault(&sub.Operator, Best)
+		sub.Order = cmp.Or(sub.Order, Descending)
+		sub.Operator = cmp.Or(sub.Operator, Best)
 		d.Subscore = &sub
 	}
 	if d.Prizes != nil {
 		d.Prizes = d.Prizes.withDefaults()
 	}
 	return d
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // check returns invalid_request with every faulty field of a definition with its defaults.
@@ -404,15 +398,15 @@ func (p *Patch) decidingMembers() (names []string) {
 
 // merge returns the definition with a patch.
 func (d Definition) merge(p Patch) Definition {
-	setIfGiven(&d.Name, p.Name)
-	setIfGiven(&d.Writers, p.Writers)
+	wire.Set(&d.Name, p.Name)
+	wire.Set(&d.Writers, p.Writers)
 	p.Rules.SetIn(&d.Rules)
 	p.Schedule.SetIn(&d.Schedule)
-	setIfGiven(&d.GraceSeconds, p.GraceSeconds)
+	wire.Set(&d.GraceSeconds, p.GraceSeconds)
 	if p.KeepSeasons != nil {
 		d.KeepSeasons = p.KeepSeasons
 	}
-	setIfGiven(&d.Segments, p.Segments)
+	wire.Set(&d.Segments, p.Segments)
 	p.MaxEntries.SetIn(&d.MaxEntries)
 	p.League.SetIn(&d.League)
 	p.Prizes.SetIn(&d.Prizes)
@@ -420,10 +414,4 @@ func (d Definition) merge(p Patch) Definition {
 		d.Metadata = p.Metadata
 	}
 	return d
-}
-
-func setIfGiven[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

@@ -62,11 +62,11 @@ const (
 )
 
 func (p Prizes) withDefaults() *Prizes {
-	setDefault(&p.From, prizes.House)
+	p.From = cmp.Or(p.From, prizes.House)
 	p.Table = slices.Clone(p.Table)
 	for i := range p.Table {
 		if row := &p.Table[i]; row.AssetID != 0 {
-			setDefault(&row.Quantity, 1)
+			row.Quantity = cmp.Or(row.Quantity, 1)
 		}
 	}
 	return &p

@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -141,7 +142,7 @@ func (in CreateInput) Prepare(t Terms) (Definition, error) {
 	errs.Merge(err)
 	d.Name = name
 	validate.RequiredWord(&errs, "format", d.Format, FormatScore, FormatElimination, FormatSwiss, FormatRoundRobin)
-	setDefault(&d.Visibility, Public)
+	d.Visibility = cmp.Or(d.Visibility, Public)
 	validate.Word(&errs, "visibility", d.Visibility, Public, Unlisted)
 	d.Metadata = validate.Object(&errs, "metadata", in.Metadata, maxMetadataKiB)
 	in.preparePayout(&d, &errs)
@@ -256,7 +257,7 @@ func (in CreateInput) prepareTimes(d *Definition, t Terms, errs *apierror.FieldE
 	d.NoCheckIn = in.NoCheckIn
 	switch {
 	case d.CheckInOpensAt != nil:
-		setDefault(&d.NoCheckIn, NoCheckInRefund)
+		d.NoCheckIn = cmp.Or(d.NoCheckIn, NoCheckInRefund)
 		validate.Word(errs, "noCheckIn", d.NoCheckIn, NoCheckInRefund, NoCheckInForfeit)
 	case in.NoCheckIn != "":
 		errs.Add("noCheckIn", "forbidden", "is for a tournament with checkInOpensAt")
@@ -303,8 +304,8 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 		return
 	}
 	b := BoardSet(*in.Board)
-	setDefault(&b.Order, leaderboards.Descending)
-	setDefault(&b.Operator, leaderboards.Best)
+	b.Order = cmp.Or(b.Order, leaderboards.Descending)
+	b.Operator = cmp.Or(b.Operator, leaderboards.Best)
 	if b.Writers == nil {
 		b.Writers = d.Board.Writers
 	}
@@ -360,7 +361,7 @@ func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.Fiel
 		return
 	}
 	d.Seeding, d.Draws = in.Seeding, in.Draws
-	setDefault(&d.Seeding, SeedRandom)
+	d.Seeding = cmp.Or(d.Seeding, SeedRandom)
 	if d.Seeding == SeedByRating {
 		errs.Add("seeding", "unknown", "must be random or joined: there are no ratings yet")
 	} else {
@@ -383,17 +384,17 @@ func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.Fiel
 
 func (d *Definition) prepareDraws(errs *apierror.FieldErrors) {
 	if d.Format == FormatElimination {
-		setDefault(&d.Draws, DrawReplay)
+		d.Draws = cmp.Or(d.Draws, DrawReplay)
 		validate.Word(errs, "draws", d.Draws, DrawReplay, DrawSeed)
 		return
 	}
-	setDefault(&d.Draws, DrawHalf)
+	d.Draws = cmp.Or(d.Draws, DrawHalf)
 	validate.Word(errs, "draws", d.Draws, DrawReplay, DrawSeed, DrawHalf)
 }
 
 func (in CreateInput) prepareDisputes(d *Definition, errs *apierror.FieldErrors) {
 	d.Disputes, d.DisputeSeconds = in.Disputes, defaultDisputeSeconds
-	setDefault(&d.Disputes, DisputesRefund)
+	d.Disputes = cmp.Or(d.Disputes, DisputesRefund)
 	validate.Word(errs, "disputes", d.Disputes, DisputesRefund, DisputesReplay, DisputesVoid)
 	if in.DisputeSeconds != nil {
 		d.DisputeSeconds = *in.DisputeSeconds
@@ -480,11 +481,4 @@ func (d *Definition) checkPot() error {
 			d.MaxEntrants, wallet.MaxUnits)
 	}
 	return nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

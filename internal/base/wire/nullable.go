@@ -30,3 +30,10 @@ func (n *Nullable[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // MarshalJSONTo writes the value. An absent member is omitted by omitzero.
 func (n Nullable[T]) MarshalJSONTo(e *jsontext.Encoder) error { return json.MarshalEncode(e, n.Value) }
+
+// Set sets a field to the value of a member of a patch that is there; nil stands for an absent one.
+func Set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}

@@ -200,27 +200,27 @@ const (
 
 // merge returns the settings with the members of a patch that are present.
 func (s Settings) merge(p SettingsPatch) Settings {
-	setIfGiven(&s.RakeBps, p.RakeBps)
-	setIfGiven(&s.MinRakeBps, p.MinRakeBps)
-	setIfGiven(&s.MaxRakeBps, p.MaxRakeBps)
+	wire.Set(&s.RakeBps, p.RakeBps)
+	wire.Set(&s.MinRakeBps, p.MinRakeBps)
+	wire.Set(&s.MaxRakeBps, p.MaxRakeBps)
 	s.RakeBps = max(s.RakeBps, s.MinRakeBps) // the game's own rake follows a raised minimum
 	s.MaxRakeBps = max(s.MaxRakeBps, s.MinRakeBps)
-	setIfGiven(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
-	setIfGiven(&s.ReportWindow, (*time.Duration)(p.ReportWindowSeconds))
-	setIfGiven(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
-	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
-	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
-	setIfGiven(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
-	setIfGiven(&s.Issuers, p.Issuers)
-	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
-	setIfGiven(&s.StateKeys, p.StateKeys)
-	setIfGiven(&s.TurnTimeout, p.TurnTimeout)
-	setIfGiven(&s.Boards, p.Boards)
-	setIfGiven(&s.Settlements, p.Settlements)
+	wire.Set(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
+	wire.Set(&s.ReportWindow, (*time.Duration)(p.ReportWindowSeconds))
+	wire.Set(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
+	wire.Set(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
+	wire.Set(&s.MaxPlayers, p.MaxPlayers)
+	wire.Set(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
+	wire.Set(&s.Issuers, p.Issuers)
+	wire.Set(&s.AvatarHosts, p.AvatarHosts)
+	wire.Set(&s.StateKeys, p.StateKeys)
+	wire.Set(&s.TurnTimeout, p.TurnTimeout)
+	wire.Set(&s.Boards, p.Boards)
+	wire.Set(&s.Settlements, p.Settlements)
 	s.Quotas = s.Quotas.merge(p.Quotas)
 	if p.GrantLimitPerDay.IsGiven {
 		s.GrantLimitPerDay = ""
-		setIfGiven(&s.GrantLimitPerDay, p.GrantLimitPerDay.Value)
+		wire.Set(&s.GrantLimitPerDay, p.GrantLimitPerDay.Value)
 	}
 	switch string(p.ProgressRules) {
 	case "":
@@ -230,12 +230,6 @@ func (s Settings) merge(p SettingsPatch) Settings {
 		s.ProgressRules = p.ProgressRules
 	}
 	return s
-}
-
-func setIfGiven[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // check adds an error for each faulty field of a patch of the current settings, except the progress
