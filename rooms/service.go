@@ -201,7 +201,8 @@ func (s *Service) Leave(
 		if last.room != nil {
 			payouts = last.room.settleWithout(caller.UserID)
 		}
-		return s.store.leave(ctx, c, payouts, "")
+		r, err := s.store.leave(ctx, c, payouts, "")
+		return s.store.closeIfOver(ctx, c, r, err)
 	})
 }
 
@@ -380,7 +381,8 @@ func (s *Service) report(
 			rp.window = game.Settings.ReportWindow
 		}
 		// As in Finish, the script runs with an invalid report too.
-		return s.store.report(ctx, c, rp)
+		r, err := s.store.report(ctx, c, rp)
+		return s.store.closeIfOver(ctx, c, r, err)
 	})
 }
 

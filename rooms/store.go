@@ -525,14 +525,12 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 
 // leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
 // that turn and its time is over. Stale means that the script must have the keys of the other seats
-// as well, and the payout of the last player left over when there is one, or that a window for
-// reports was over, which leave has closed then.
+// as well, and the payout of the last player left over when there is one.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	r, err := st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds(), deadline, st.db.Clock.NowMS())
-	return st.closeIfOver(ctx, c, r, err)
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
@@ -542,18 +540,16 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 }
 
 // report stores what the caller saw, and does to the room what was found for it. Stale means that
-// the room has changed in what decides this, or that its window was over, which report has closed
-// then.
+// the room has changed in what decides this; isWindowOver tells when that is because time is over.
 func (st *store) report(ctx context.Context, c command, rp reporting) (scriptResult, error) {
 	compared := ""
 	if rp.compared != 0 {
 		compared = strconv.FormatInt(rp.compared, 10)
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
-	r, err := st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
+	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
 		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
 		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), rp.window.Milliseconds())
-	return st.closeIfOver(ctx, c, r, err)
 }
 
 // resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.

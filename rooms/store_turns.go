@@ -174,7 +174,8 @@ func (st *store) forfeitTurn(ctx context.Context, at location, room Room) error 
 	c := command{at, player, room.GameID, idempotency.Receipt{}, idempotency.NewNonce()}
 	turn := *room.Turn
 	_, err := retryStale(func(last scriptResult) (scriptResult, error) {
-		return st.leave(ctx, c, cmp.Or(last.room, &room).settleWithout(player.UserID), turn.deadlineMS)
+		r, err := st.leave(ctx, c, cmp.Or(last.room, &room).settleWithout(player.UserID), turn.deadlineMS)
+		return st.closeIfOver(ctx, c, r, err) // as after a leave
 	})
 	if errors.Is(err, apierror.VersionConflict) {
 		return nil // at the next look
