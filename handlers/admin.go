@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -26,21 +26,14 @@ func (s *Server) checkGameAccess(r *request, game int64) error {
 
 // authorizedPathGame returns the game in the path, or game_not_found.
 func (s *Server) authorizedPathGame(r *request) (int64, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err == nil {
-		err = s.checkGameAccess(r, game)
-	}
-	return game, err
+	game := r.id("gameId")
+	return game, s.checkGameAccess(r, game)
 }
 
 // visiblePathUser returns the player in the path, or user_not_found when the caller may not see
 // it.
 func (s *Server) visiblePathUser(r *request) (users.User, error) {
-	id, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return users.User{}, err
-	}
-	return s.Users.Get(r.ctx(), r.caller, id)
+	return s.Users.Get(r.ctx(), r.caller, r.id("userId"))
 }
 
 // Games.
@@ -163,11 +156,7 @@ func (s *Server) listGames(r *request) (response, error) {
 }
 
 func (s *Server) getGame(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, use, err := s.Games.GetWithUse(r.ctx(), r.caller, id)
+	g, use, err := s.Games.GetWithUse(r.ctx(), r.caller, r.id("gameId"))
 	if err != nil {
 		return response{}, err
 	}
@@ -181,20 +170,16 @@ func (s *Server) getGame(r *request) (response, error) {
 
 // readPathGame returns a game without its use, which changes all the time.
 func (s *Server) readPathGame(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, err := s.Games.Get(r.ctx(), r.caller, id)
+	g, err := s.Games.Get(r.ctx(), r.caller, r.id("gameId"))
 	return s.gameResponse(r, g, err)
 }
 
 type gamePatch struct {
-	Version      int64                `json:"version"`
-	Name         *string              `json:"name"`
-	Origins      *[]string            `json:"origins"`
-	WelcomeGrant nullable[grantInput] `json:"welcomeGrant,omitzero"`
-	Settings     games.SettingsPatch  `json:"settings"`
+	Version      int64                     `json:"version"`
+	Name         *string                   `json:"name"`
+	Origins      *[]string                 `json:"origins"`
+	WelcomeGrant wire.Nullable[grantInput] `json:"welcomeGrant,omitzero"`
+	Settings     games.SettingsPatch       `json:"settings"`
 }
 
 func (in *gamePatch) Validate() error {
@@ -205,113 +190,52 @@ func (in *gamePatch) Validate() error {
 }
 
 func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	p := games.PatchInput{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
-	if in.WelcomeGrant.Given {
-		p.SignupGrant = new(in.WelcomeGrant.Value.toDomain())
+	if in.WelcomeGrant.IsGiven {
+		p.SignupGrant = wire.Given(in.WelcomeGrant.Value.toDomain())
 	}
-	g, err := s.Games.Patch(r.ctx(), r.caller, id, p)
+	g, err := s.Games.Patch(r.ctx(), r.caller, r.id("gameId"), p)
 	return s.gameResponse(r, g, err)
 }
 
 func (s *Server) addServerKey(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, key, err := s.Games.AddServerKey(r.ctx(), r.caller, id)
+	g, key, err := s.Games.AddServerKey(r.ctx(), r.caller, r.id("gameId"))
 	return s.gameWithKeyResponse(r, g, key, err)
 }
 
 func (s *Server) revokeServerKey(r *request) (response, error) {
-	id, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	g, err := s.Games.RevokeServerKey(r.ctx(), r.caller, id, r.Param("keyId"))
+	g, err := s.Games.RevokeServerKey(r.ctx(), r.caller, r.id("gameId"), r.Param("keyId"))
 	return s.gameResponse(r, g, err)
 }
 
 // Assets.
 
-type assetInput struct {
-	Name         string             `json:"name"`
-	TokenCode    string             `json:"tokenId"`
-	Price        wallet.AmountInput `json:"price"`
-	Stock        *int64             `json:"stock"`
-	PerUserLimit *int64             `json:"perUserLimit"`
-	Metadata     jsontext.Value     `json:"metadata"`
-}
-
-func (s *Server) createAsset(r *request, in *assetInput) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
-	a, err := s.Assets.Create(r.ctx(), r.caller, game, assets.CreateInput(*in))
+func (s *Server) createAsset(r *request, game int64, in *assets.CreateInput) (response, error) {
+	a, err := s.Assets.Create(r.ctx(), r.caller, game, *in)
 	return createdResponse(&a), err
 }
 
 func (s *Server) listAssets(r *request) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	q := r.query()
 	query := assets.ListQuery{After: q.afterID(), Limit: q.limit(), IncludeInactive: true}
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
-	return s.assetPageResponse(r, game, query)
+	return s.assetPageResponse(r, r.id("gameId"), query)
 }
 
-func (s *Server) getAsset(r *request) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
-	if err != nil {
-		return response{}, err
-	}
-	a, err := s.Assets.Get(r.ctx(), r.caller, game, asset)
+func (s *Server) getAsset(r *request, game int64) (response, error) {
+	a, err := s.Assets.Get(r.ctx(), r.caller, game, r.id("assetId"))
 	return okResponse(&a), err
 }
 
-type assetPatch struct {
-	Name         *string             `json:"name"`
-	Active       *bool               `json:"active"`
-	Price        *wallet.AmountInput `json:"price"`
-	Stock        nullable[int64]     `json:"stock,omitzero"`
-	PerUserLimit nullable[int64]     `json:"perUserLimit,omitzero"`
-	Metadata     jsontext.Value      `json:"metadata"`
-}
-
-func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
-	if err != nil {
-		return response{}, err
-	}
-	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, assets.PatchInput{
-		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.toPatch(),
-		PerUserLimit: in.PerUserLimit.toPatch(), Metadata: in.Metadata,
-	})
+func (s *Server) patchAsset(r *request, game int64, in *assets.PatchInput) (response, error) {
+	a, err := s.Assets.Patch(r.ctx(), r.caller, game, r.id("assetId"), *in)
 	return okResponse(&a), err
 }
 
-func (s *Server) deleteAsset(r *request) (response, error) {
-	game, asset, err := s.authorizedPathAsset(r)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, asset)
-}
-
-func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) {
-	if game, err = s.authorizedPathGame(r); err != nil {
-		return 0, 0, err
-	}
-	asset, err = r.pathID("assetId", apierror.AssetNotFound)
-	return game, asset, err
+func (s *Server) deleteAsset(r *request, game int64) (response, error) {
+	return response{status: http.StatusNoContent}, s.Assets.Delete(r.ctx(), r.caller, game, r.id("assetId"))
 }
 
 // Tokens.
@@ -358,8 +282,8 @@ func (s *Server) getToken(r *request) (response, error) {
 }
 
 type tokenPatch struct {
-	Name     *string          `json:"tokenName"`
-	LogoURL  nullable[string] `json:"logoUrl,omitzero"`
+	Name     *string               `json:"tokenName"`
+	LogoURL  wire.Nullable[string] `json:"logoUrl,omitzero"`
 	Metadata struct {
 		AssetName *string `json:"assetName"`
 		PolicyID  *string `json:"policyId"`
@@ -369,7 +293,7 @@ type tokenPatch struct {
 
 func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 	t, err := s.Wallet.PatchToken(r.ctx(), r.caller, r.Param("tokenId"), wallet.TokenPatch{
-		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+		Name: in.Name, LogoURL: toPatch(in.LogoURL), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 		Games: in.Games,
 	})
 	return okResponse(newTokenView(t)), err
@@ -377,11 +301,7 @@ func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 
 // Players.
 
-func (s *Server) getUser(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getUser(r *request, u users.User) (response, error) {
 	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
 	body := struct {
 		User         *playerView      `json:"user"`
@@ -419,71 +339,44 @@ func newPlayerView(u users.User) *playerView {
 }
 
 type suspensionInput struct {
-	Reason string     `json:"reason"`
+	Reason string     `json:"reason" required:"true"`
 	Until  *time.Time `json:"until"`
 }
 
-func (in *suspensionInput) Validate() error { return requireMembers(member{"reason", in.Reason != ""}) }
-
 func (s *Server) suspendUser(r *request, in *suspensionInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	suspension := users.Suspension{Reason: in.Reason}
 	if in.Until != nil {
 		suspension.Until = *in.Until
 	}
-	u, err := s.Accounts.Suspend(r.ctx(), r.caller, user, suspension)
+	u, err := s.Accounts.Suspend(r.ctx(), r.caller, r.id("userId"), suspension)
 	return okResponse(newPlayerView(u)), err
 }
 
 func (s *Server) unsuspendUser(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, user)
+	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(newPlayerView(u)), err
 }
 
 func (s *Server) endUserSessions(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, user)
+	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, r.id("userId"))
 }
 
 type adjustmentInput struct {
-	TokenID string             `json:"tokenId"`
-	Amount  wallet.AmountInput `json:"amount"`
-	Reason  string             `json:"reason"`
-}
-
-func (in *adjustmentInput) Validate() error {
-	return requireMembers(member{"tokenId", in.TokenID != ""}, member{"amount", in.Amount != ""},
-		member{"reason", in.Reason != ""})
+	TokenID string             `json:"tokenId" required:"true"`
+	Amount  wallet.AmountInput `json:"amount" required:"true"`
+	Reason  string             `json:"reason" required:"true"`
 }
 
 func (s *Server) creditUser(r *request, in *adjustmentInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	change, err := s.Wallet.Credit(r.ctx(), r.caller, wallet.CreditInput{
-		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: r.id("userId"), TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }
 
 func (s *Server) debitUser(r *request, in *adjustmentInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	change, err := s.Wallet.Debit(r.ctx(), r.caller, wallet.DebitInput{
-		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: r.id("userId"), TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }
@@ -518,10 +411,7 @@ type acceptedAuditView struct {
 }
 
 func (s *Server) acceptAudit(r *request, in *acceptAuditInput) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
+	game := r.id("gameId")
 	if err := s.checkGameAccess(r, game); err != nil {
 		return response{}, err
 	}

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
@@ -28,11 +27,7 @@ func (s *Server) listUsers(r *request) (response, error) {
 	return okResponse(newPage(views, next)), err
 }
 
-func (s *Server) listUserLedger(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserLedger(r *request, u users.User) (response, error) {
 	q := r.query()
 	query := wallet.LedgerQuery{TokenCode: q.text("tokenId"), BeforeLine: q.afterID(), Limit: q.limit()}
 	if err := q.err(); err != nil {
@@ -43,28 +38,16 @@ func (s *Server) listUserLedger(r *request) (response, error) {
 }
 
 func (s *Server) listUserSaves(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	list, err := s.Progress.ListOf(r.ctx(), r.caller, user)
+	list, err := s.Progress.ListOf(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(newPage(list, 0)), err
 }
 
 func (s *Server) getUserSave(r *request) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	save, err := s.Progress.LoadOf(r.ctx(), r.caller, user, r.Param("slot"))
+	save, err := s.Progress.LoadOf(r.ctx(), r.caller, r.id("userId"), r.Param("slot"))
 	return okResponse(&save), err
 }
 
-func (s *Server) listUserSessions(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserSessions(r *request, u users.User) (response, error) {
 	list, err := s.Auth.ListPlayerSessions(r.ctx(), r.caller, u.ID)
 	return okResponse(newPage(list, 0)), err
 }
@@ -79,11 +62,7 @@ func (s *Server) listRoomEvents(r *request) (response, error) {
 	return okResponse(&list), err
 }
 
-func (s *Server) listGameLedger(r *request) (response, error) {
-	game, err := s.authorizedPathGame(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listGameLedger(r *request, game int64) (response, error) {
 	q := r.query()
 	query := wallet.EntryQuery{Before: q.afterID(), Limit: q.limit()}
 	if err := q.err(); err != nil {

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -21,12 +20,8 @@ func (in *purchaseInput) Validate() error {
 }
 
 func (s *Server) purchaseAsset(r *request, in *purchaseInput) (response, error) {
-	asset, err := r.pathID("gameAssetId", apierror.AssetNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	input := assets.PurchaseInput{Quantity: *in.Quantity, ExpectedPrice: in.ExpectedPrice}
-	sale, err := s.Assets.Purchase(r.ctx(), r.caller, asset, input, r.receipt)
+	sale, err := s.Assets.Purchase(r.ctx(), r.caller, r.id("gameAssetId"), input, r.receipt)
 	return createdResponse(&sale).withReplayed(sale.Replayed), err
 }
 

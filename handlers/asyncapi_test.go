@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/players/sessions"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/realtime"
@@ -274,7 +275,7 @@ func TestAsyncAPIListsEveryCloseCode(t *testing.T) {
 	}
 	want := []int{
 		websocket.CloseGoingAway, websocket.CloseMessageTooBig, realtime.CloseInternal, realtime.CloseRestart,
-		realtime.CloseExpired, realtime.CloseTooSlow, realtime.CloseRateLimited, realtime.CloseForbidden,
+		realtime.CloseExpired, realtime.CloseTooSlow, realtime.CloseRateLimited, sessions.CloseForbidden,
 		realtime.CloseProtocolTooOld,
 	}
 	if !slices.Equal(listed, want) {

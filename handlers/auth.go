@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -31,13 +32,9 @@ func (r *request) sessionResponse(status int, session auth.SignInResult, err err
 }
 
 type guestInput struct {
-	GameID       int64   `json:"gameId"`
+	GameID       int64   `json:"gameId" required:"true"`
 	Username     *string `json:"username"`
 	DeviceSecret *string `json:"deviceSecret"`
-}
-
-func (in *guestInput) Validate() error {
-	return requireMembers(member{"gameId", in.GameID != 0})
 }
 
 func (in *guestInput) keyOwner(r *request) (string, error) {
@@ -59,28 +56,20 @@ func (s *Server) signInGuest(r *request, in *guestInput) (response, error) {
 }
 
 type exchangeInput struct {
-	ExternalID string           `json:"externalId"`
-	Username   *string          `json:"username"`
-	Avatar     nullable[string] `json:"avatar,omitzero"`
-}
-
-func (in *exchangeInput) Validate() error {
-	return requireMembers(member{"externalId", in.ExternalID != ""})
+	ExternalID string                `json:"externalId" required:"true"`
+	Username   *string               `json:"username"`
+	Avatar     wire.Nullable[string] `json:"avatar,omitzero"`
 }
 
 func (s *Server) signInExternal(r *request, in *exchangeInput) (response, error) {
 	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{
-		ServerSideID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
+		ServerSideID: in.ExternalID, Username: in.Username, Avatar: in.Avatar,
 	})
 	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
 type refreshInput struct {
-	RefreshToken string `json:"refreshToken"`
-}
-
-func (in *refreshInput) Validate() error {
-	return requireMembers(member{"refreshToken", in.RefreshToken != ""})
+	RefreshToken string `json:"refreshToken" required:"true"`
 }
 
 func (in *refreshInput) keyOwner(r *request) (string, error) {

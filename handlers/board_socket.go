@@ -30,10 +30,8 @@ func boardTopic(gameID int64, board string) string {
 
 // boardInput names a leaderboard.
 type boardInput struct {
-	Board string `json:"board"`
+	Board string `json:"board" required:"true"`
 }
-
-func (in *boardInput) Validate() error { return requireMembers(member{"board", in.Board != ""}) }
 
 // watchBoardInput says what to show of a leaderboard.
 type watchBoardInput struct {
@@ -43,9 +41,6 @@ type watchBoardInput struct {
 }
 
 func (in *watchBoardInput) Validate() error {
-	if err := in.boardInput.Validate(); err != nil {
-		return err
-	}
 	var errs apierror.FieldErrors
 	if in.Top < 1 || in.Top > leaderboards.MaxLiveTop {
 		errs.Add("top", "range", fmt.Sprintf("must be 1 to %d", leaderboards.MaxLiveTop))

@@ -5,16 +5,14 @@ import (
 	"strconv"
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // boardGame returns the game whose leaderboards a request is about: that of the path or the query,
 // else the caller's own. An operator must name one.
-func (r *request) boardGame(q *query) (int64, error) {
+func (r *request) boardGame(q *query) int64 {
 	if r.Param("gameId") != "" {
-		return r.pathID("gameId", apierror.GameNotFound)
+		return r.id("gameId")
 	}
 	game := q.id("gameId")
 	switch {
@@ -23,7 +21,7 @@ func (r *request) boardGame(q *query) (int64, error) {
 	case game == 0:
 		game = r.caller.GameID
 	}
-	return game, nil
+	return game
 }
 
 // boardAddress is a leaderboard with the parameters that most of its operations have.
@@ -37,25 +35,18 @@ type boardAddress struct {
 
 // boardAddress reads where a request goes. The caller of it may read further parameters from the
 // query before it calls err.
-func (r *request) boardAddress() (boardAddress, error) {
+func (r *request) boardAddress() boardAddress {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return boardAddress{}, err
-	}
 	return boardAddress{
-		game: game, board: r.Param("board"), limit: q.limit(), query: q,
+		game: r.boardGame(q), board: r.Param("board"), limit: q.limit(), query: q,
 		scope: leaderboards.Scope{Season: q.id("season"), Segment: q.text("segment")},
-	}, nil
+	}
 }
 
-// checkedBoardAddress is boardAddress without further parameters.
-func (r *request) checkedBoardAddress() (boardAddress, error) {
-	at, err := r.boardAddress()
-	if err == nil {
-		err = at.query.err()
-	}
-	return at, err
+// boardOf is boardAddress without further parameters.
+func boardOf(r *request) (boardAddress, error) {
+	at := r.boardAddress()
+	return at, at.query.err()
 }
 
 // textPage returns a page of a list whose cursors are texts, "" at the end.
@@ -68,19 +59,12 @@ func textPage[T any](items []T, next string) page[T] {
 }
 
 func (s *Server) createBoard(r *request, in *leaderboards.Definition) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	b, err := s.Boards.Create(r.ctx(), r.caller, game, *in)
+	b, err := s.Boards.Create(r.ctx(), r.caller, r.id("gameId"), *in)
 	return createdResponse(&b), err
 }
 
 func (s *Server) listBoards(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	after := at.query.text("cursor")
 	if err := at.query.err(); err != nil {
 		return response{}, err
@@ -89,133 +73,55 @@ func (s *Server) listBoards(r *request) (response, error) {
 	return okResponse(textPage(list, next)), err
 }
 
-func (s *Server) getBoard(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getBoard(r *request, at boardAddress) (response, error) {
 	b, err := s.Boards.Get(r.ctx(), r.caller, at.game, at.board)
 	return okResponse(&b), err
 }
 
-// boardPatchInput changes a leaderboard; an absent member stays as it is.
-type boardPatchInput struct {
-	Name         *string                         `json:"name,omitzero"`
-	Writers      *leaderboards.Writers           `json:"writers,omitzero"`
-	Rules        nullable[leaderboards.Rules]    `json:"rules,omitzero"`
-	Schedule     nullable[leaderboards.Schedule] `json:"schedule,omitzero"`
-	GraceSeconds *int64                          `json:"graceSeconds,omitzero"`
-	KeepSeasons  *int64                          `json:"keepSeasons,omitzero"`
-	Segments     *[]string                       `json:"segments,omitzero"`
-	MaxEntries   nullable[int64]                 `json:"maxEntries,omitzero"`
-	League       nullable[leaderboards.League]   `json:"league,omitzero"`
-	Prizes       nullable[leaderboards.Prizes]   `json:"prizes,omitzero"`
-	Metadata     wire.RawJSON                    `json:"metadata,omitzero"`
-	Effective    leaderboards.Effective          `json:"effective,omitzero" given:"nonzero"`
-}
-
-func (s *Server) patchBoard(r *request, in *boardPatchInput) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	b, err := s.Boards.Patch(r.ctx(), r.caller, game, r.Param("board"), leaderboards.Patch{
-		Name: in.Name, Writers: in.Writers, Rules: in.Rules.toPatch(), Schedule: in.Schedule.toPatch(),
-		GraceSeconds: in.GraceSeconds, KeepSeasons: in.KeepSeasons, Segments: in.Segments,
-		MaxEntries: in.MaxEntries.toPatch(), League: in.League.toPatch(), Prizes: in.Prizes.toPatch(),
-		Metadata: in.Metadata, Effective: in.Effective,
-	})
+func (s *Server) patchBoard(r *request, in *leaderboards.Patch) (response, error) {
+	b, err := s.Boards.Patch(r.ctx(), r.caller, r.id("gameId"), r.Param("board"), *in)
 	return okResponse(&b), err
 }
 
 func (s *Server) deleteBoard(r *request) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Boards.Delete(r.ctx(), r.caller, game, r.Param("board"))
+	return response{status: http.StatusNoContent}, s.Boards.Delete(r.ctx(), r.caller, r.id("gameId"), r.Param("board"))
 }
 
 // boardReasonInput says why staff changes something on a leaderboard; the trail keeps it.
 type boardReasonInput struct {
-	Reason string `json:"reason"`
+	Reason string `json:"reason" required:"true"`
 }
 
-// Validate returns invalid_request without a reason.
-func (in *boardReasonInput) Validate() error {
-	return requireMembers(member{"reason", in.Reason != ""})
-}
-
-func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
-	if err != nil {
-		return response{}, err
-	}
-	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
+func (s *Server) endSeason(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	season, err := s.Boards.EndSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
-// boardSeason returns the leaderboard and the season in the path.
-func (r *request) boardSeason() (boardAddress, int64, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return boardAddress{}, 0, err
-	}
-	number, err := r.pathID("season", apierror.SeasonNotFound)
-	return at, number, err
-}
-
-func (s *Server) approveSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
-	if err != nil {
-		return response{}, err
-	}
-	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, number)
+func (s *Server) approveSeason(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	season, err := s.Boards.ApproveSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"))
 	return okResponse(&season), err
 }
 
-func (s *Server) voidSeason(r *request, in *boardReasonInput) (response, error) {
-	at, number, err := r.boardSeason()
-	if err != nil {
-		return response{}, err
-	}
-	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, number, in.Reason)
+func (s *Server) voidSeason(r *request, at boardAddress, in *boardReasonInput) (response, error) {
+	season, err := s.Boards.VoidSeason(r.measuredCtx(), r.caller, at.game, at.board, r.id("season"), in.Reason)
 	return okResponse(&season), err
 }
 
-// boardEntry returns the leaderboard and the player in the path.
-func (r *request) boardEntry() (boardAddress, int64, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return boardAddress{}, 0, err
-	}
-	user, err := r.pathID("userId", apierror.EntryNotFound)
-	return at, user, err
+func (s *Server) hideEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	return s.setEntryHidden(r, at, true)
 }
 
-func (s *Server) hideEntry(r *request, _ *boardReasonInput) (response, error) {
-	return s.setEntryHidden(r, true)
+func (s *Server) unhideEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	return s.setEntryHidden(r, at, false)
 }
 
-func (s *Server) unhideEntry(r *request, _ *boardReasonInput) (response, error) {
-	return s.setEntryHidden(r, false)
-}
-
-func (s *Server) setEntryHidden(r *request, hidden bool) (response, error) {
-	at, user, err := r.boardEntry()
-	if err != nil {
-		return response{}, err
-	}
-	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user, hidden)
+func (s *Server) setEntryHidden(r *request, at boardAddress, hidden bool) (response, error) {
+	entry, err := s.Boards.SetHidden(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"), hidden)
 	return okResponse(&entry), err
 }
 
-func (s *Server) removeEntry(r *request, _ *boardReasonInput) (response, error) {
-	at, user, err := r.boardEntry()
-	if err != nil {
-		return response{}, err
-	}
-	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, user)
+func (s *Server) removeEntry(r *request, at boardAddress, _ *boardReasonInput) (response, error) {
+	entry, err := s.Boards.Remove(r.measuredCtx(), r.caller, at.game, at.board, at.scope.Season, r.id("userId"))
 	return okResponse(&entry), err
 }
 
@@ -224,11 +130,7 @@ func (s *Server) startPlay(r *request) (response, error) {
 	return createdResponse(&play), err
 }
 
-func (s *Server) submitScore(r *request, in *leaderboards.SubmitInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) submitScore(r *request, at boardAddress, in *leaderboards.SubmitInput) (response, error) {
 	result, err := s.Boards.Submit(r.measuredCtx(), r.caller, at.game, at.board, *in, r.receipt)
 	return okResponse(&result).withReplayed(result.Replayed), err
 }
@@ -249,11 +151,7 @@ type scoreView struct {
 	Error  *problem            `json:"error,omitzero"`
 }
 
-func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) submitScores(r *request, at boardAddress, in *scoresInput) (response, error) {
 	r.chargeRateLimit(ceilDiv(int64(len(in.Scores)), scoresPerPermit) - 1)
 	results, replayed, err := s.Boards.SubmitBatch(r.measuredCtx(), r.caller, at.game, at.board, in.Scores, r.receipt)
 	if err != nil {
@@ -271,10 +169,7 @@ func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
 }
 
 func (s *Server) listEntries(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	cursor := at.query.text("cursor")
 	if err := at.query.err(); err != nil {
 		return response{}, err
@@ -288,47 +183,28 @@ type entriesView struct {
 	Items []leaderboards.Entry `json:"items"`
 }
 
-func (s *Server) listEntriesAround(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listEntriesAround(r *request, at boardAddress) (response, error) {
 	list, err := s.Boards.Around(r.ctx(), r.caller, at.game, at.board, at.scope, at.limit)
 	return okResponse(&entriesView{list}), err
 }
 
-func (s *Server) listEntriesOfFriends(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listEntriesOfFriends(r *request, at boardAddress) (response, error) {
 	list, err := s.Boards.FriendEntries(r.ctx(), r.caller, at.game, at.board, at.scope, at.limit)
 	return okResponse(&entriesView{list}), err
 }
 
-func (s *Server) getEntry(r *request) (response, error) {
-	at, user, err := r.boardEntry()
-	if err != nil {
-		return response{}, err
-	}
-	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, user)
+func (s *Server) getEntry(r *request, at boardAddress) (response, error) {
+	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, r.id("userId"))
 	return okResponse(&entry), err
 }
 
-func (s *Server) getLeague(r *request) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getLeague(r *request, at boardAddress) (response, error) {
 	cohort, err := s.Boards.Cohort(r.ctx(), r.caller, at.game, at.board, at.scope.Season)
 	return okResponse(&cohort), err
 }
 
 func (s *Server) listSeasons(r *request) (response, error) {
-	at, err := r.boardAddress()
-	if err != nil {
-		return response{}, err
-	}
+	at := r.boardAddress()
 	before := at.query.afterID()
 	if err := at.query.err(); err != nil {
 		return response{}, err

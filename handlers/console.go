@@ -48,10 +48,11 @@ func (s *Server) newConsoleHandler() http.Handler {
 	sessions.HandleMethodNotAllowed = true
 	sessions.ForwardedByClientIP = false
 	for _, rt := range []route{
-		{post, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, withBody(s.openConsoleSession), nil},
-		{get, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, s.getConsoleSession, nil},
-		{del, consoleSession, anyone, ratelimit.SignIn, keyIgnored, false, s.closeConsoleSession, nil},
+		{method: post, handle: withBody(s.openConsoleSession)},
+		{method: get, handle: s.getConsoleSession},
+		{method: del, handle: s.closeConsoleSession},
 	} {
+		rt.path, rt.rateLimitClass = consoleSession, ratelimit.SignIn
 		sessions.Handle(rt.method, rt.path, s.ginHandler(&rt))
 	}
 	sessions.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
@@ -136,11 +137,7 @@ func checkSameOrigin(r *http.Request) error {
 }
 
 type consoleLinkInput struct {
-	LinkSecret string `json:"link"`
-}
-
-func (in *consoleLinkInput) Validate() error {
-	return requireMembers(member{"link", in.LinkSecret != ""})
+	LinkSecret string `json:"link" required:"true"`
 }
 
 // consoleSessionView is a session as the page of the console sees it.

@@ -290,35 +290,52 @@ func (q *query) afterID() int64 {
 	return n
 }
 
-// pathID returns the positive integer in the path. Anything else names nothing, so it is notFound.
-func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
+// pathID is an id in a path, with the error for one that names nothing.
+type pathID struct {
+	name     string
+	notFound *apierror.Error
+}
+
+// idSegments are the segments of paths that are ids.
+var idSegments = map[string]*apierror.Error{
+	"assets/{assetId}":           apierror.AssetNotFound,
+	"entrants/{userId}":          apierror.NotEntrant,
+	"entries/{userId}":           apierror.EntryNotFound,
+	"friends/{userId}":           apierror.UserNotFound,
+	"game-asset/{gameAssetId}":   apierror.AssetNotFound,
+	"games/{gameId}":             apierror.GameNotFound,
+	"seasons/{season}":           apierror.SeasonNotFound,
+	"tournaments/{tournamentId}": apierror.TournamentNotFound,
+	"users/{userId}":             apierror.UserNotFound,
+}
+
+// pathIDsOf returns the ids of a path in their order.
+func pathIDsOf(path string) (ids []pathID) {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments[1:] {
+		if notFound, ok := idSegments[segments[i]+"/"+segment]; ok {
+			ids = append(ids, pathID{strings.Trim(segment, "{}"), notFound})
+		}
+	}
+	return ids
+}
+
+// checkPathIDs returns the error of an id in the path that is no positive integer.
+func (r *request) checkPathIDs() error {
+	for _, id := range r.route.pathIDs {
+		if r.id(id.name) == 0 {
+			return id.notFound
+		}
+	}
+	return nil
+}
+
+// id returns an id in the path; checkPathIDs has checked it.
+func (r *request) id(name string) int64 {
 	text := r.Param(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || text[0] == '0' || text[0] == '+' { // one address for each thing
-		return 0, notFound
+		return 0
 	}
-	return n, nil
-}
-
-// nullable is a member of a PATCH for which null and absent mean different things.
-type nullable[T any] struct {
-	Given bool // the member is there, null or not
-	Value *T   // nil for null
-}
-
-// UnmarshalJSONFrom is called only when the member is there.
-func (n *nullable[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	n.Given = true
-	return json.UnmarshalDecode(d, &n.Value)
-}
-
-// MarshalJSONTo writes the value. An absent member is omitted by omitzero.
-func (n nullable[T]) MarshalJSONTo(e *jsontext.Encoder) error { return json.MarshalEncode(e, n.Value) }
-
-// toPatch returns the field of a domain's patch: nil keeps the value, a pointer to nil removes it.
-func (n nullable[T]) toPatch() **T {
-	if !n.Given {
-		return nil
-	}
-	return &n.Value
+	return n
 }

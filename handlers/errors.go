@@ -14,6 +14,9 @@ import (
 // generate` writes it.
 type errorList []*apierror.Error
 
+// and returns a new list with more errors.
+func (l errorList) and(more ...*apierror.Error) errorList { return slices.Concat(l, more) }
+
 // commonErrors returns the errors that follow from a route's row: from who may call, how often, and
 // with what.
 func (rt *route) commonErrors() errorList {
@@ -35,6 +38,9 @@ func (rt *route) commonErrors() errorList {
 	if rt.method == http.MethodPost || rt.method == http.MethodPut || rt.method == http.MethodPatch {
 		list = append(list, apierror.InvalidJSON, apierror.InvalidRequest, apierror.PayloadTooLarge,
 			apierror.UnsupportedMediaType)
+	}
+	for _, id := range pathIDsOf(rt.path) {
+		list = append(list, id.notFound)
 	}
 	if rt.idempotency != keyIgnored {
 		list = append(list, apierror.IdempotencyKeyReused)

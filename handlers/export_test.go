@@ -27,14 +27,22 @@ type Operation struct {
 	Errors       []*apierror.Error // ordered by status and code
 	StaffWrite   bool              // staff can change something by it
 	ForPlayers   bool              // players may call it
+	Query        []string          // its query parameters
+	Action       string            // the trail's name of it; "" when it leaves no record
+	PathIDs      []string          // the parameters of the path that are ids
 }
 
 // Operations returns what is served, in the order of routes.go.
 func Operations() []Operation {
 	var list []Operation
 	for _, rt := range (&Server{}).routes() {
+		var ids []string
+		for _, id := range pathIDsOf(rt.path) {
+			ids = append(ids, id.name)
+		}
 		list = append(list, Operation{
-			rt.method, rt.path, rt.allErrors(), rt.isStaffWrite(), rt.callers&player != 0,
+			rt.method, rt.path, rt.allErrors(), rt.method != http.MethodGet && rt.callers&staff != 0,
+			rt.callers&player != 0, rt.query, rt.action, ids,
 		})
 	}
 	return list
@@ -48,19 +56,6 @@ func MessageTypes() []string {
 func joinMaps(a, b map[string]messageType) map[string]messageType {
 	maps.Copy(a, b)
 	return a
-}
-
-// QueryParameters returns the query parameters of each operation that has any.
-func QueryParameters() map[string][]string { return queryParameters }
-
-// StaffActions returns the name of each operation by which staff changes something, as the trail
-// has it.
-func StaffActions() map[string]string {
-	names := map[string]string{}
-	for operation, action := range (&Server{}).staffActions() {
-		names[operation] = action.name
-	}
-	return names
 }
 
 // IsFinal reports whether a response with a status is stored under its Idempotency-Key.

@@ -14,11 +14,58 @@ import (
 // that is there must not have that value: 0 shards are not the default number of shards.
 const givenTag = "given"
 
+// requiredTag marks fields of an input that must be there, not empty and not 0: `required:"true"`.
+const requiredTag = "required"
+
+// inputTags is what the tags of an input's type say.
+type inputTags struct {
+	hasGiven bool // it has a field with givenTag
+	required []requiredField
+}
+
+type requiredField struct {
+	name  string // in JSON
+	index []int
+}
+
+// knownInputTags has the inputTags of the types that were asked for.
+var knownInputTags sync.Map
+
+// inputTagsOf returns the tags of the type of in, a pointer.
+func inputTagsOf(in any) *inputTags {
+	t := reflect.TypeOf(in)
+	if known, ok := knownInputTags.Load(t); ok {
+		return known.(*inputTags)
+	}
+	tags := &inputTags{hasGiven: searchGivenTag(t, map[reflect.Type]bool{})}
+	if t.Elem().Kind() == reflect.Struct {
+		for _, field := range reflect.VisibleFields(t.Elem()) {
+			if field.Tag.Get(requiredTag) != "" {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				tags.required = append(tags.required, requiredField{name, field.Index})
+			}
+		}
+	}
+	knownInputTags.Store(t, tags)
+	return tags
+}
+
+// checkRequired returns invalid_request with every required member that is missing.
+func checkRequired(in any) error {
+	var errs apierror.FieldErrors
+	for _, field := range inputTagsOf(in).required {
+		value := reflect.ValueOf(in).Elem().FieldByIndex(field.index)
+		if value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0 {
+			errs.Add(field.name, "required", "is required")
+		}
+	}
+	return errs.Err()
+}
+
 // checkGiven returns invalid_request with every member of a body that is there with the value that
 // stands for an absent one. in is what the body was decoded into.
 func checkGiven(body []byte, in any) error {
-	goType := reflect.TypeOf(in)
-	if !hasGivenTag(goType) {
+	if !inputTagsOf(in).hasGiven {
 		return nil
 	}
 	var value any
@@ -26,20 +73,8 @@ func checkGiven(body []byte, in any) error {
 		return err
 	}
 	var errs apierror.FieldErrors
-	addZeros(&errs, "", value, goType)
+	addZeros(&errs, "", value, reflect.TypeOf(in))
 	return errs.Err()
-}
-
-// givenTags has the types that were asked for, and whether they have a field with givenTag.
-var givenTags sync.Map
-
-func hasGivenTag(t reflect.Type) bool {
-	if known, ok := givenTags.Load(t); ok {
-		return known.(bool)
-	}
-	has := searchGivenTag(t, map[reflect.Type]bool{})
-	givenTags.Store(t, has)
-	return has
 }
 
 func searchGivenTag(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -69,9 +104,9 @@ func decodedType(t reflect.Type) reflect.Type {
 	}
 }
 
-// nullableValue returns the type of nullable.Value.
+// nullableValue returns the type of wire.Nullable.Value.
 func nullableValue(t reflect.Type) (value reflect.Type, ok bool) {
-	if t.Kind() != reflect.Struct || t.NumField() != 2 || t.Field(0).Name != "Given" || t.Field(1).Name != "Value" {
+	if t.Kind() != reflect.Struct || t.NumField() != 2 || t.Field(0).Name != "IsGiven" || t.Field(1).Name != "Value" {
 		return nil, false
 	}
 	return t.Field(1).Type, true

@@ -4,24 +4,35 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/users"
 )
 
 // limitsInput sets a player's own limits. Absent members stay as they are, null removes a limit.
 type limitsInput struct {
-	TokenID       string                       `json:"tokenId"`
-	MaxStake      nullable[wallet.AmountInput] `json:"maxStake,omitzero"`
-	MaxOpenRooms  nullable[int64]              `json:"maxOpenRooms,omitzero"`
-	MaxLoss       nullable[wallet.AmountInput] `json:"maxLoss24h,omitzero"`
-	ExcludedUntil nullable[time.Time]          `json:"excludedUntil,omitzero"`
+	TokenID       string                            `json:"tokenId"`
+	MaxStake      wire.Nullable[wallet.AmountInput] `json:"maxStake,omitzero"`
+	MaxOpenRooms  wire.Nullable[int64]              `json:"maxOpenRooms,omitzero"`
+	MaxLoss       wire.Nullable[wallet.AmountInput] `json:"maxLoss24h,omitzero"`
+	ExcludedUntil wire.Nullable[time.Time]          `json:"excludedUntil,omitzero"`
 }
 
 func (in *limitsInput) of(userID int64) limits.Input {
 	return limits.Input{
-		UserID: userID, TokenCode: in.TokenID, MaxStake: in.MaxStake.toPatch(), MaxOpenRooms: in.MaxOpenRooms.toPatch(),
-		MaxLoss: in.MaxLoss.toPatch(), ExcludedUntil: in.ExcludedUntil.toPatch(),
+		UserID: userID, TokenCode: in.TokenID, MaxStake: toPatch(in.MaxStake), MaxOpenRooms: toPatch(in.MaxOpenRooms),
+		MaxLoss: toPatch(in.MaxLoss), ExcludedUntil: toPatch(in.ExcludedUntil),
 	}
+}
+
+// toPatch returns a member as package wallet has it: nil keeps a value, a pointer to nil removes
+// it.
+func toPatch[T any](n wire.Nullable[T]) **T {
+	if !n.IsGiven {
+		return nil
+	}
+	return &n.Value
 }
 
 func (s *Server) listMyLimits(r *request) (response, error) {
@@ -33,20 +44,12 @@ func (s *Server) setMyLimits(r *request, in *limitsInput) (response, error) {
 	return okResponse(&set), err
 }
 
-func (s *Server) listUserLimits(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listUserLimits(r *request, u users.User) (response, error) {
 	return s.listLimits(r, u.GameID, u.ID)
 }
 
 func (s *Server) tightenUserLimits(r *request, in *limitsInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	set, err := s.Limits.Set(r.ctx(), r.caller, in.of(user))
+	set, err := s.Limits.Set(r.ctx(), r.caller, in.of(r.id("userId")))
 	return okResponse(&set), err
 }
 
@@ -61,11 +64,7 @@ func (s *Server) listLimits(r *request, gameID, userID int64) (response, error) 
 }
 
 // readUserLimits returns the limits of the token that a write of staff names, as they are before.
-func (s *Server) readUserLimits(r *request) (response, error) {
-	u, err := s.visiblePathUser(r)
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) readUserLimits(r *request, u users.User) (response, error) {
 	in, ok := r.staffWrite.input.(*limitsInput)
 	if !ok || in.TokenID == "" {
 		return response{}, apierror.TokenNotFound

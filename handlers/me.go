@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
 
@@ -28,14 +27,8 @@ func (s *Server) getMe(r *request) (response, error) {
 	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.UserID))
 }
 
-type profilePatch struct {
-	Username *string          `json:"username"`
-	Avatar   nullable[string] `json:"avatar,omitzero"`
-}
-
-func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
-	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.UserID,
-		users.PatchInput{Username: in.Username, Avatar: in.Avatar.toPatch()}))
+func (s *Server) patchMe(r *request, in *users.PatchInput) (response, error) {
+	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.UserID, *in))
 }
 
 func (s *Server) deleteMe(r *request) (response, error) {
@@ -53,27 +46,15 @@ func (s *Server) listFriends(r *request) (response, error) {
 }
 
 func (s *Server) befriendUser(r *request) (response, error) {
-	other, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	friend, err := s.Users.AddFriend(r.ctx(), r.caller, other)
+	friend, err := s.Users.AddFriend(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(&friend), err
 }
 
 func (s *Server) unfriendUser(r *request) (response, error) {
-	other, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller, other)
+	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller, r.id("userId"))
 }
 
 func (s *Server) blockUser(r *request) (response, error) {
-	other, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	friend, err := s.Users.Block(r.ctx(), r.caller, other)
+	friend, err := s.Users.Block(r.ctx(), r.caller, r.id("userId"))
 	return okResponse(&friend), err
 }

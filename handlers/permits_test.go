@@ -97,7 +97,7 @@ func newMeter(t *testing.T) *meter {
 	for i := range costPlayers {
 		p := m.setup.guest(fmt.Sprintf("Player %d %s", i, strings.Repeat("x", 16)))
 		if _, err := m.setup.deps.Users.Patch(t.Context(), m.caller(p), p.id,
-			users.PatchInput{Avatar: new(&avatar)}); err != nil {
+			users.PatchInput{Avatar: wire.Given(&avatar)}); err != nil {
 			t.Fatal(err)
 		}
 		m.players = append(m.players, p)

@@ -1,27 +1,18 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/progress"
 )
 
 type replaceSaveInput struct {
-	StateJSON       wire.RawJSON `json:"state"`
+	StateJSON       wire.RawJSON `json:"state" required:"true"`
 	LastReadVersion int64        `json:"version"` // that the caller last read; 0: none
 }
 
-func (in *replaceSaveInput) Validate() error {
-	return requireMembers(member{"state", len(in.StateJSON) > 0})
-}
-
 func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error) {
-	user, err := r.pathID("userId", apierror.UserNotFound)
-	if err != nil {
-		return response{}, err
-	}
 	saved, err := s.Progress.ReplaceState(r.ctx(), r.caller, progress.ReplaceInput{
-		UserID: user, Slot: r.Param("slot"), State: in.StateJSON, BaseVersion: in.LastReadVersion,
+		UserID: r.id("userId"), Slot: r.Param("slot"), State: in.StateJSON, BaseVersion: in.LastReadVersion,
 	})
 	return okResponse(&saved), err
 }

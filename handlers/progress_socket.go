@@ -42,13 +42,9 @@ func saveMessages() map[string]messageType {
 }
 
 type saveInput struct {
-	Slot            string       `json:"slot"`
-	StateJSON       wire.RawJSON `json:"state"`
+	Slot            string       `json:"slot" required:"true"`
+	StateJSON       wire.RawJSON `json:"state" required:"true"`
 	LastReadVersion int64        `json:"version"` // that the client last read; 0: none
-}
-
-func (in *saveInput) Validate() error {
-	return requireMembers(member{"slot", in.Slot != ""}, member{"state", len(in.StateJSON) > 0})
 }
 
 func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *saveInput) (any, error) {
@@ -64,11 +60,7 @@ func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *mess
 }
 
 type slotInput struct {
-	Slot string `json:"slot"`
-}
-
-func (in *slotInput) Validate() error {
-	return requireMembers(member{"slot", in.Slot != ""})
+	Slot string `json:"slot" required:"true"`
 }
 
 func loadSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
@@ -86,12 +78,8 @@ func listVersions(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *
 }
 
 type restoreInput struct {
-	Slot    string `json:"slot"`
-	Version int64  `json:"version"` // that becomes the newest again
-}
-
-func (in *restoreInput) Validate() error {
-	return requireMembers(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
+	Slot    string `json:"slot" required:"true"`
+	Version int64  `json:"version" required:"true"` // that becomes the newest again
 }
 
 func restoreVersion(

@@ -23,7 +23,12 @@ func queryParametersOf(item *openapi3.PathItem, operation *openapi3.Operation) (
 }
 
 func TestOpenAPIDescribesEveryQueryParameter(t *testing.T) {
-	served := handlers.QueryParameters()
+	served := map[string][]string{}
+	for _, o := range handlers.Operations() {
+		if len(o.Query) > 0 {
+			served[o.Method+" "+o.Path] = o.Query
+		}
+	}
 	var withParameters []string
 	for path, item := range spec.doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -43,6 +48,22 @@ func TestOpenAPIDescribesEveryQueryParameter(t *testing.T) {
 	slices.Sort(withParameters)
 	if known := slices.Sorted(maps.Keys(served)); !slices.Equal(known, withParameters) {
 		t.Errorf("not in openapi.yaml: %v", without(known, withParameters))
+	}
+}
+
+// An id that is not listed would reach the domain as 0.
+func TestEveryIntegerInAPathIsChecked(t *testing.T) {
+	for _, o := range handlers.Operations() {
+		item := spec.doc.Paths.Value(o.Path)
+		var want []string
+		for _, p := range slices.Concat(item.Parameters, item.GetOperation(o.Method).Parameters) {
+			if p.Value.In == openapi3.ParameterInPath && p.Value.Schema.Value.Type.Is("integer") {
+				want = append(want, p.Value.Name)
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(o.PathIDs)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s %s checks %v; openapi.yaml has the integers %v", o.Method, o.Path, o.PathIDs, want)
+		}
 	}
 }
 

@@ -151,7 +151,12 @@ type roomStart struct {
 }
 
 // check is not Validate: in a list, a room without an id is an error of that room alone.
-func (in *roomStart) check() error { return requireMembers(member{"roomId", in.RoomID != ""}) }
+func (in *roomStart) check() error {
+	if in.RoomID == "" {
+		return missing("roomId")
+	}
+	return nil
+}
 
 type subscribeInput struct {
 	roomStart
@@ -345,16 +350,12 @@ func unsubscribeFromRoom(
 }
 
 type sendInput struct {
-	RoomID   string    `json:"roomId"`
-	Op       string    `json:"op"`
+	RoomID   string    `json:"roomId" required:"true"`
+	Op       string    `json:"op" required:"true"`
 	Payload  rawMember `json:"payload"`
 	Encoding string    `json:"encoding"` // events.EncodingBase64 of a payload that is bytes; "" for JSON
 	To       *[]int64  `json:"to"`       // user ids; absent: all participants
 	Latest   bool      `json:"latest"`   // of those that wait for a slow client, only the newest of the op is kept
-}
-
-func (in *sendInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
 }
 
 // decodeBytes returns the payload of a message whose payload is bytes, nil for JSON.

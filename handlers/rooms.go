@@ -74,8 +74,8 @@ func (s *Server) getRoom(r *request) (response, error) {
 
 var headerRevalidate = []string{"private, no-cache"}
 
-// roomListQuery reads the parameters of both lists of rooms.
-func (r *request) roomListQuery() (rooms.ListQuery, error) {
+// roomListOf reads the parameters of both lists of rooms.
+func roomListOf(r *request) (rooms.ListQuery, error) {
 	q := r.query()
 	mine := q.flag("mine")
 	query := rooms.ListQuery{
@@ -102,25 +102,17 @@ func (r *request) roomPage(page rooms.Page, err error) (response, error) {
 	return okResponse(&page), err
 }
 
-func (s *Server) listRooms(r *request) (response, error) {
-	query, err := r.roomListQuery()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listRooms(r *request, query rooms.ListQuery) (response, error) {
 	return r.roomPage(s.Rooms.List(r.ctx(), r.caller, query))
 }
 
-func (s *Server) listRoomsAsAdmin(r *request) (response, error) {
-	query, err := r.roomListQuery()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listRoomsAsAdmin(r *request, query rooms.ListQuery) (response, error) {
 	return r.roomPage(s.Rooms.AdminList(r.ctx(), r.caller, query))
 }
 
 // roomInput is the body of the operations that need only a room.
 type roomInput struct {
-	RoomID string `json:"roomId"`
+	RoomID string `json:"roomId" required:"true"`
 }
 
 // decodePlain decodes {"roomId":"…"} with letters, digits and hyphens.
@@ -138,10 +130,6 @@ func (in *roomInput) decodePlain(body []byte) bool {
 
 func isNotPlain(r rune) bool {
 	return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-}
-
-func (in *roomInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""})
 }
 
 func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
@@ -171,12 +159,8 @@ func (s *Server) rematchRoom(r *request, in *roomInput) (response, error) {
 }
 
 type readyInput struct {
-	RoomID string `json:"roomId"`
-	Ready  *bool  `json:"ready"`
-}
-
-func (in *readyInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""}, member{"ready", in.Ready != nil})
+	RoomID string `json:"roomId" required:"true"`
+	Ready  *bool  `json:"ready" required:"true"`
 }
 
 func (s *Server) setReady(r *request, in *readyInput) (response, error) {
@@ -185,21 +169,13 @@ func (s *Server) setReady(r *request, in *readyInput) (response, error) {
 
 type kickInput rooms.KickInput
 
-func (in *kickInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
-}
-
 func (s *Server) kickPlayer(r *request, in *kickInput) (response, error) {
 	return roomChangedResponse(r.chargeRoom(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt)))
 }
 
 type transferHostInput struct {
-	RoomID string `json:"roomId"`
-	UserID int64  `json:"userId"`
-}
-
-func (in *transferHostInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
+	RoomID string `json:"roomId" required:"true"`
+	UserID int64  `json:"userId" required:"true"`
 }
 
 func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
@@ -207,10 +183,6 @@ func (s *Server) transferHost(r *request, in *transferHostInput) (response, erro
 }
 
 type stateInput rooms.StateInput
-
-func (in *stateInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""})
-}
 
 func (s *Server) setSharedState(r *request, in *stateInput) (response, error) {
 	isPlayer := r.caller.Role == principal.Player
@@ -228,25 +200,16 @@ func (s *Server) setSharedState(r *request, in *stateInput) (response, error) {
 
 type turnInput rooms.TurnInput
 
-func (in *turnInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""})
-}
-
 func (s *Server) setTurn(r *request, in *turnInput) (response, error) {
 	return roomChangedResponse(r.chargeRoom(s.Rooms.SetTurn(r.ctx(), r.caller, rooms.TurnInput(*in), r.receipt)))
 }
 
 type finishInput struct {
-	RoomID  string            `json:"roomId"`
-	Results []rooms.Placement `json:"results"`
+	RoomID  string            `json:"roomId" required:"true"`
+	Results []rooms.Placement `json:"results" required:"true"`
 }
 
-func (in *finishInput) Validate() error {
-	if err := requireMembers(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0}); err != nil {
-		return err
-	}
-	return checkPlacements(in.Results)
-}
+func (in *finishInput) Validate() error { return checkPlacements(in.Results) }
 
 // checkPlacements returns invalid_request for players and places that no room has.
 func checkPlacements(results []rooms.Placement) error {
@@ -272,8 +235,8 @@ func (in *resolveInput) Validate() error {
 	if in.Refund && len(in.Results) > 0 {
 		return apierror.InvalidRequest.WithField("refund", "conflict", "must not be true where there are results")
 	}
-	if err := requireMembers(member{"results", in.Refund || len(in.Results) > 0}); err != nil {
-		return err
+	if !in.Refund && len(in.Results) == 0 {
+		return missing("results")
 	}
 	return checkPlacements(in.Results)
 }

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
@@ -12,13 +11,21 @@ import (
 
 // route is one operation of openapi.yaml.
 type route struct {
-	method, path     string // the path as openapi.yaml spells it
+	method, path     string   // the path as openapi.yaml spells it
+	pathIDs          []pathID // of path; ginHandler sets it
 	callers          callers
 	rateLimitClass   ratelimit.Class // of rate limits; "" has none
 	idempotency      idempotencyMode
-	durabilityHeader bool // the response has the header Parlor-Durability
+	durabilityHeader bool     // the response has the header Parlor-Durability
+	query            []string // its query parameters; any other one is an error
 	handle           func(*request) (response, error)
+	action           string    // of the trail: the operationId; "" for one by which staff changes nothing
+	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
+
+	// readBefore returns what the action changes, as the body of its response shows it. It is nil when
+	// nothing was there before, or when the response tells what was.
+	readBefore func(*request) (response, error)
 }
 
 // callers is a set of roles that may call an operation.
@@ -70,32 +77,51 @@ const (
 	del   = http.MethodDelete
 )
 
-// routes lists every operation. Their query parameters are in queryParameters.
+// setDefaults sets what most operations have in common. Staff alone may call those below the admin
+// path. Every operation of the API has a class of rate limits.
+func (rt *route) setDefaults() {
+	isAdmin := strings.HasPrefix(rt.path, adminPath)
+	if isAdmin && rt.callers == anyone {
+		rt.callers = staff
+	}
+	if rt.method == post && rt.idempotency == keyIgnored {
+		rt.idempotency = byStoredResponse
+	}
+	switch {
+	case rt.rateLimitClass != "" || !strings.HasPrefix(rt.path, "/api/"):
+	case isAdmin:
+		rt.rateLimitClass = ratelimit.Admin
+	case rt.method == get:
+		rt.rateLimitClass = ratelimit.Read
+	default:
+		rt.rateLimitClass = ratelimit.Write
+	}
+}
+
+// adminPath is before the paths of operations for staff.
+const adminPath = "/api/v1/admin/"
+
+// routes lists every operation, with the values that setDefaults does not set.
 func (s *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
-		admin   = "/api/v1/admin/"
+		admin   = adminPath
 	)
-	joinErrors := errorList{
-		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
-		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
-	}
 	// Of the player's own limits, wherever a stake is taken.
 	ownLimits := errorList{
 		apierror.StakeLimit, apierror.OpenRoomsLimit, apierror.LossLimit, apierror.SelfExcluded,
 	}
-	joinErrors = append(joinErrors, ownLimits...)
-	listErrors := errorList{
-		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
-	}
-	auditErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound}
-	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
-	boardErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.BoardNotFound}
-	entryErrors := append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.EntryNotFound)
-	scoreErrors := append(slices.Clone(entryErrors), apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
+	joinErrors := ownLimits.and(
+		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
+		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
+	)
+	listErrors := errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound}
+	socketErrors := errorList{apierror.Draining}
+	boardErrors := errorList{apierror.GameNotFound, apierror.BoardNotFound}
+	entryErrors := boardErrors.and(apierror.SeasonNotFound, apierror.EntryNotFound)
+	scoreErrors := entryErrors.and(apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
 		apierror.SubmissionsUsedUp, apierror.SegmentFixed, apierror.BoardFull, apierror.VersionConflict)
-	seasonErrors := append(slices.Clone(boardErrors),
-		apierror.SeasonNotFound, apierror.SeasonClosed, apierror.VersionConflict)
+	seasonErrors := boardErrors.and(apierror.SeasonClosed, apierror.VersionConflict)
 	const (
 		board      = "/api/v1/leaderboards/{board}"
 		adminBoard = admin + "games/{gameId}/leaderboards/{board}"
@@ -104,455 +130,536 @@ func (s *Server) routes() []route {
 		tournament      = "/api/v1/tournaments/{tournamentId}"
 		adminTournament = admin + "games/{gameId}/tournaments/{tournamentId}"
 	)
-	tournamentErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.TournamentNotFound}
-	entrantErrors := append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.NotEntrant,
-		apierror.Disqualified)
-	return []route{
+	tournamentErrors := errorList{apierror.GameNotFound}
+	entrantErrors := tournamentErrors.and(apierror.TournamentClosed, apierror.NotEntrant, apierror.Disqualified)
+	readBoard, readTournament := reading(boardOf, s.getBoard), reading(tournamentOf, s.getTournament)
+	readAsset := reading(s.authorizedPathGame, s.getAsset)
+	list := []route{
 		{
-			post, "/api/v1/auth/guest", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.signInGuest),
-			errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
+			method: post, path: "/api/v1/auth/guest", rateLimitClass: ratelimit.SignIn, handle: withBody(s.signInGuest),
+			ownErrors: errorList{apierror.GameNotFound, apierror.AccountSuspended, apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/exchange", server, ratelimit.Admin, byStoredResponse, false, withBody(s.signInExternal),
-			errorList{apierror.AccountSuspended, apierror.LimitReached},
+			method: post, path: "/api/v1/auth/exchange", callers: server, rateLimitClass: ratelimit.Admin,
+			handle: withBody(s.signInExternal), action: "exchange", isRoutine: true, ownErrors: errorList{apierror.LimitReached},
 		},
 		{
-			post, "/api/v1/auth/refresh", anyone, ratelimit.SignIn, byStoredResponse, false, withBody(s.refreshSession),
-			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
+			method: post, path: "/api/v1/auth/refresh", rateLimitClass: ratelimit.SignIn, handle: withBody(s.refreshSession),
+			ownErrors: errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
 		},
 		{
-			post, "/api/v1/auth/logout", anyone, ratelimit.SignIn, byStoredResponse, false, withOptionalBody(s.logout),
-			errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
+			method: post, path: "/api/v1/auth/logout", rateLimitClass: ratelimit.SignIn, handle: withOptionalBody(s.logout),
+			ownErrors: errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
 		},
 		{
-			post, "/api/v1/auth/link", player | server, ratelimit.SignIn, byStoredResponse, false, withBody(s.linkIdentity),
-			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
-		},
-		{post, "/api/v1/auth/ticket", player, ratelimit.Socket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
-
-		{get, "/api/v1/me", player, ratelimit.Read, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
-		{
-			patch, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, withBody(s.patchMe),
-			errorList{apierror.UserNotFound},
-		},
-		{del, "/api/v1/me", player, ratelimit.Write, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
-		{
-			get, "/api/v1/me/limits", player, ratelimit.Read, keyIgnored, true, s.listMyLimits,
-			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+			method: post, path: "/api/v1/auth/link", callers: player | server, rateLimitClass: ratelimit.SignIn,
+			handle: withBody(s.linkIdentity), action: "link", isRoutine: true,
+			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
-			put, "/api/v1/me/limits", player, ratelimit.Write, keyIgnored, true, withBody(s.setMyLimits),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
-		},
-		{
-			get, "/api/v1/friends", player, ratelimit.Read, keyIgnored, false, s.listFriends,
-			errorList{apierror.InvalidRequest},
-		},
-		{
-			post, "/api/v1/friends/{userId}", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.befriendUser),
-			errorList{apierror.UserNotFound},
-		},
-		{
-			del, "/api/v1/friends/{userId}", player, ratelimit.Write, keyIgnored, false, s.unfriendUser,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound},
-		},
-		{
-			post, "/api/v1/friends/{userId}/block", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.blockUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
+			handle: withoutBody(s.issueTicket),
 		},
 
+		{method: get, path: "/api/v1/me", callers: player, handle: s.getMe, ownErrors: errorList{apierror.UserNotFound}},
 		{
-			post, session + "create", player, ratelimit.Money, byReceipt, true, withBody(s.createRoom),
-			append(errorList{
+			method: patch, path: "/api/v1/me", callers: player, handle: withBody(s.patchMe),
+			ownErrors: errorList{apierror.UserNotFound},
+		},
+		{method: del, path: "/api/v1/me", callers: player, handle: s.deleteMe, ownErrors: errorList{apierror.MoneyHeld}},
+		{
+			method: get, path: "/api/v1/me/limits", callers: player, durabilityHeader: true, query: []string{"tokenId"},
+			handle: s.listMyLimits, ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: put, path: "/api/v1/me/limits", callers: player, durabilityHeader: true, handle: withBody(s.setMyLimits),
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
+			},
+		},
+		{method: get, path: "/api/v1/friends", callers: player, query: []string{"limit", "cursor"}, handle: s.listFriends},
+		{method: post, path: "/api/v1/friends/{userId}", callers: player, handle: withoutBody(s.befriendUser)},
+		{method: del, path: "/api/v1/friends/{userId}", callers: player, handle: s.unfriendUser},
+		{method: post, path: "/api/v1/friends/{userId}/block", callers: player, handle: withoutBody(s.blockUser)},
+
+		{
+			method: post, path: session + "create", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.createRoom),
+			ownErrors: ownLimits.and(
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
-			}, ownLimits...),
+			),
 		},
 		{
-			get, session + "get", everyone, ratelimit.Read, keyIgnored, true, s.getRoom,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
+			method: get, path: session + "get", callers: everyone, durabilityHeader: true,
+			query: []string{"roomId", "code", "gameId"}, handle: s.getRoom,
+			ownErrors: errorList{apierror.GameNotFound, apierror.RoomNotFound},
 		},
-		{get, session + "list", everyone, ratelimit.Read, keyIgnored, true, s.listRooms, listErrors},
-		{post, session + "join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
-		{post, "/join", player, ratelimit.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
-			post, session + "leave", player, ratelimit.Money, byReceiptAlways, true, withBody(s.leaveRoom),
-			errorList{
+			method: get, path: session + "list", callers: everyone, durabilityHeader: true,
+			query:  []string{"gameId", "status", "entryTokenId", "maxEntry", "hasSeat", "mine", "limit", "cursor"},
+			handle: reading(roomListOf, s.listRooms), ownErrors: listErrors,
+		},
+		{
+			method: post, path: session + "join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.joinRoom), ownErrors: joinErrors,
+		},
+		{
+			method: post, path: "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.joinRoom), ownErrors: joinErrors,
+		},
+		{
+			method: post, path: session + "leave", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptAlways, durabilityHeader: true, handle: withBody(s.leaveRoom),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "ready", player, ratelimit.Money, byReceipt, true, withBody(s.setReady),
-			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
+			method: post, path: session + "ready", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.setReady),
+			ownErrors: errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
 		},
 		{
-			post, session + "kick", player | server, ratelimit.Money, byReceipt, true, withBody(s.kickPlayer),
-			errorList{
+			method: post, path: session + "kick", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.kickPlayer), action: "kick",
+			readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
 				apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
-			post, session + "transfer-host", player | server, ratelimit.Money, byReceipt, true, withBody(s.transferHost),
-			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
+			method: post, path: session + "transfer-host", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.transferHost), action: "transferHost",
+			readBefore: s.readInputRoom,
+			ownErrors:  errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
 		},
 		{
-			post, session + "start", player | server, ratelimit.Money, byReceipt, true, withBody(s.startRoom),
-			errorList{
+			method: post, path: session + "start", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withBody(s.startRoom), action: "startRoom",
+			readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
 			},
 		},
+		// The moves of a game leave no record: a server makes several of them a second, and their events
+		// are in the room's list.
 		{
-			post, statePath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setSharedState),
-			errorList{
+			method: post, path: session + "state", callers: player | server, idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.setSharedState),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
 				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
 			},
 		},
 		{
-			post, turnPath, player | server, ratelimit.Write, byReceipt, true, withBody(s.setTurn),
-			errorList{
+			method: post, path: session + "turn", callers: player | server, idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.setTurn),
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
 				apierror.RoomDisputed, apierror.GameNotFound,
 			},
 		},
+		// Nothing is read before: it is the busiest change of staff, and the room was STARTED.
 		{
-			post, session + "finish", player | server, ratelimit.Money, byReceiptKeyRequired, true, withBody(s.finishRoom),
-			errorList{
-				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
-				apierror.VersionConflict, apierror.NotParticipant, apierror.RoomDisputed,
+			method: post, path: session + "finish", callers: player | server, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptKeyRequired, durabilityHeader: true, handle: withBody(s.finishRoom), action: "finishRoom",
+			ownErrors: errorList{
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict, apierror.VersionConflict,
+				apierror.NotParticipant, apierror.RoomDisputed,
 			},
 		},
 		{
-			post, session + "cancel", everyone, ratelimit.Money, byReceipt, true, withBody(s.cancelRoom),
-			errorList{
+			method: post, path: session + "cancel", callers: everyone, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.cancelRoom), action: "cancelRoom", readBefore: s.readInputRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
 			},
 		},
 		{
-			post, session + "rematch", player, ratelimit.Money, byReceipt, true, withBody(s.rematchRoom),
-			append(errorList{
+			method: post, path: session + "rematch", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.rematchRoom),
+			ownErrors: ownLimits.and(
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
-			}, ownLimits...),
+			),
 		},
 
-		{get, "/api/v1/user-balance/token-balances", player, ratelimit.Read, keyIgnored, true, s.listBalances, nil},
 		{
-			get, "/api/v1/user-balance/ledger", player, ratelimit.Read, keyIgnored, true, s.listLedger,
-			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+			method: get, path: "/api/v1/user-balance/token-balances", callers: player, durabilityHeader: true,
+			handle: s.listBalances,
 		},
 		{
-			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, ratelimit.Money, byReceiptKeyRequired, true,
-			withOptionalBody(s.purchaseAsset),
-			errorList{
-				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
-				apierror.StockTooSmall, apierror.PerUserLimitReached,
+			method: get, path: "/api/v1/user-balance/ledger", callers: player, durabilityHeader: true,
+			query: []string{"tokenId", "limit", "cursor"}, handle: s.listLedger, ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: post, path: "/api/v1/user-assets/add/game-asset/{gameAssetId}", callers: player,
+			rateLimitClass: ratelimit.Money, idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withOptionalBody(s.purchaseAsset),
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.PriceChanged, apierror.StockTooSmall,
+				apierror.PerUserLimitReached,
 			},
 		},
 		{
-			get, "/api/v1/user-assets", player, ratelimit.Read, keyIgnored, true, s.listOwnedAssets,
-			errorList{apierror.InvalidRequest},
+			method: get, path: "/api/v1/user-assets", callers: player, durabilityHeader: true,
+			query: []string{"limit", "cursor"}, handle: s.listOwnedAssets,
 		},
 		{
-			get, "/api/v1/game-assets", everyone, ratelimit.Read, keyIgnored, false, s.listCatalogue,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: "/api/v1/game-assets", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listCatalogue, ownErrors: errorList{apierror.GameNotFound},
 		},
 
-		{get, "/api/v1/leaderboards", everyone, ratelimit.Read, keyIgnored, false, s.listBoards, boardErrors},
-		{get, board, everyone, ratelimit.Read, keyIgnored, false, s.getBoard, boardErrors},
 		{
-			post, board + "/plays", player, ratelimit.Write, byStoredResponse, false, withoutBody(s.startPlay),
-			append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
+			method: get, path: "/api/v1/leaderboards", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listBoards, ownErrors: boardErrors,
+		},
+		{method: get, path: board, callers: everyone, query: []string{"gameId"}, handle: readBoard, ownErrors: boardErrors},
+		{
+			method: post, path: board + "/plays", callers: player, handle: withoutBody(s.startPlay),
+			ownErrors: boardErrors.and(apierror.SeasonClosed, apierror.VersionConflict),
 		},
 		{
-			post, board + "/scores", everyone, ratelimit.Write, byReceipt, true, withBody(s.submitScore),
-			append(slices.Clone(scoreErrors),
-				apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
+			method: post, path: board + "/scores", callers: everyone, idempotency: byReceipt, durabilityHeader: true,
+			query: []string{"gameId"}, handle: withBody(readingWith(boardOf, s.submitScore)), action: "submitScore",
+			isRoutine: true,
+			ownErrors: scoreErrors.and(apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
 		},
-		{post, board + "/scores/batch", staff, ratelimit.Admin, byReceipt, true, withBody(s.submitScores), boardErrors},
-		{get, board + "/entries", everyone, ratelimit.Read, keyIgnored, false, s.listEntries, entryErrors},
-		{get, board + "/entries/around", player, ratelimit.Read, keyIgnored, false, s.listEntriesAround, entryErrors},
-		{get, board + "/entries/friends", player, ratelimit.Read, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
-		{get, board + "/entries/{userId}", everyone, ratelimit.Read, keyIgnored, false, s.getEntry, entryErrors},
-		{get, board + "/league", player, ratelimit.Read, keyIgnored, false, s.getLeague, entryErrors},
-		{get, board + "/seasons", everyone, ratelimit.Read, keyIgnored, false, s.listSeasons, boardErrors},
+		{
+			method: post, path: board + "/scores/batch", callers: staff, rateLimitClass: ratelimit.Admin, idempotency: byReceipt,
+			durabilityHeader: true, query: []string{"gameId"}, handle: withBody(readingWith(boardOf, s.submitScores)),
+			action: "submitScores", isRoutine: true, ownErrors: boardErrors,
+		},
+		{
+			method: get, path: board + "/entries", callers: everyone,
+			query: []string{"gameId", "season", "segment", "limit", "cursor"}, handle: s.listEntries, ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/around", callers: player, query: []string{"season", "segment", "limit"},
+			handle: reading(boardOf, s.listEntriesAround), ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/friends", callers: player, query: []string{"season", "segment", "limit"},
+			handle: reading(boardOf, s.listEntriesOfFriends), ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/entries/{userId}", callers: everyone, query: []string{"gameId", "season", "segment"},
+			handle: reading(boardOf, s.getEntry), ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/league", callers: player, query: []string{"season"},
+			handle: reading(boardOf, s.getLeague), ownErrors: entryErrors,
+		},
+		{
+			method: get, path: board + "/seasons", callers: everyone, query: []string{"gameId", "limit", "cursor"},
+			handle: s.listSeasons, ownErrors: boardErrors,
+		},
 
 		{
-			post, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.createBoard),
-			errorList{
-				apierror.InvalidAmount, apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict,
-				apierror.LimitReached,
+			method: post, path: admin + "games/{gameId}/leaderboards", handle: withBody(s.createBoard),
+			action: "createLeaderboard",
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.BoardExists, apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
-			get, admin + "games/{gameId}/leaderboards", staff, ratelimit.Admin, keyIgnored, false, s.listBoards,
-			boardErrors,
+			method: get, path: admin + "games/{gameId}/leaderboards", query: []string{"limit", "cursor"}, handle: s.listBoards,
+			ownErrors: boardErrors,
 		},
-		{get, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.getBoard, boardErrors},
+		{method: get, path: adminBoard, handle: readBoard, ownErrors: boardErrors},
 		{
-			patch, adminBoard, staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchBoard),
-			append(slices.Clone(boardErrors), apierror.InvalidAmount, apierror.VersionConflict),
-		},
-		{
-			del, adminBoard, staff, ratelimit.Admin, keyIgnored, false, s.deleteBoard,
-			append(slices.Clone(boardErrors), apierror.VersionConflict),
+			method: patch, path: adminBoard, handle: withBody(s.patchBoard), action: "patchLeaderboard", readBefore: readBoard,
+			ownErrors: boardErrors.and(apierror.InvalidAmount, apierror.VersionConflict),
 		},
 		{
-			post, adminBoard + "/seasons/{season}/end", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.endSeason), seasonErrors,
+			method: del, path: adminBoard, handle: s.deleteBoard, action: "deleteLeaderboard", readBefore: readBoard,
+			ownErrors: boardErrors.and(apierror.VersionConflict),
 		},
 		{
-			post, adminBoard + "/seasons/{season}/approve", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.approveSeason), seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/end", handle: withBody(readingWith(boardOf, s.endSeason)),
+			action: "endSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminBoard + "/seasons/{season}/void", staff, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.voidSeason), seasonErrors,
+			method: post, path: adminBoard + "/seasons/{season}/approve",
+			handle: withBody(readingWith(boardOf, s.approveSeason)), action: "approveSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminEntry + "/hide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.hideEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminBoard + "/seasons/{season}/void", handle: withBody(readingWith(boardOf, s.voidSeason)),
+			action: "voidSeason", ownErrors: seasonErrors,
 		},
 		{
-			post, adminEntry + "/unhide", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.unhideEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
+			method: post, path: adminEntry + "/hide", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.hideEntry)), action: "hideEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			post, adminEntry + "/remove", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.removeEntry),
-			append(slices.Clone(entryErrors), apierror.VersionConflict),
-		},
-
-		{
-			get, "/api/v1/tournaments", everyone, ratelimit.Read, keyIgnored, true, s.listTournaments,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
-		},
-		{get, tournament, everyone, ratelimit.Read, keyIgnored, true, s.getTournament, tournamentErrors},
-		{get, tournament + "/entrants", everyone, ratelimit.Read, keyIgnored, true, s.listEntrants, tournamentErrors},
-		{get, tournament + "/matches", everyone, ratelimit.Read, keyIgnored, true, s.listMatches, tournamentErrors},
-		{get, tournament + "/standings", everyone, ratelimit.Read, keyIgnored, true, s.listStandings, tournamentErrors},
-		{
-			post, tournament + "/join", player, ratelimit.Money, byReceipt, true, withoutBody(s.joinTournament),
-			append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
-				apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed, apierror.TournamentClosed,
-				apierror.LimitReached, apierror.UserNotFound), ownLimits...),
+			method: post, path: adminEntry + "/unhide", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.unhideEntry)), action: "unhideEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 		{
-			post, tournament + "/leave", player, ratelimit.Money, byReceiptAlways, true, withoutBody(s.leaveTournament),
-			entrantErrors,
-		},
-		{
-			post, tournament + "/check-in", player, ratelimit.Money, byReceipt, true, withoutBody(s.checkIntoTournament),
-			append(slices.Clone(entrantErrors), apierror.CheckInClosed),
-		},
-		{
-			post, tournament + "/attempts", player, ratelimit.Write, byStoredResponse, true, withoutBody(s.startAttempt),
-			append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
-		},
-		{
-			post, admin + "games/{gameId}/tournaments", staff, ratelimit.Admin, byReceipt, true,
-			withBody(s.createTournament),
-			errorList{
-				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.Forbidden, apierror.GameNotFound,
-				apierror.TokenNotFound, apierror.LimitReached, apierror.VersionConflict,
-			},
-		},
-		{
-			del, adminTournament, staff, ratelimit.Admin, keyIgnored, true, s.deleteTournament,
-			tournamentErrors,
-		},
-		{
-			post, adminTournament + "/start", staff, ratelimit.Admin, byStoredResponse, true,
-			withoutBody(s.startTournament),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
-		},
-		{
-			post, adminTournament + "/cancel", staff, ratelimit.Admin, byStoredResponse, true,
-			withOptionalBody(s.cancelTournament),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
-		},
-		{
-			post, adminTournament + "/entrants/{userId}/disqualify", staff, ratelimit.Admin, byReceipt, true,
-			withOptionalBody(s.disqualifyEntrant), entrantErrors,
-		},
-		{
-			post, adminTournament + "/matches/{matchId}/resolve", staff, ratelimit.Admin, byStoredResponse, true,
-			withBody(s.resolveMatch),
-			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
-				apierror.MatchDecided, apierror.VersionConflict),
+			method: post, path: adminEntry + "/remove", query: []string{"season"},
+			handle: withBody(readingWith(boardOf, s.removeEntry)), action: "removeEntry",
+			ownErrors: entryErrors.and(apierror.VersionConflict),
 		},
 
 		{
-			post, admin + "games", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createGame),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
-		},
-		{get, admin + "games", operator, ratelimit.Admin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
-		{
-			get, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, s.getGame,
-			errorList{apierror.GameNotFound},
+			method: get, path: "/api/v1/tournaments", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "status", "limit", "cursor"}, handle: s.listTournaments,
+			ownErrors: errorList{apierror.GameNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchGame),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
+			method: get, path: tournament, callers: everyone, durabilityHeader: true, query: []string{"gameId"},
+			handle: readTournament, ownErrors: tournamentErrors,
 		},
 		{
-			post, admin + "games/{gameId}/server-keys", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.addServerKey),
-			errorList{apierror.GameNotFound},
+			method: get, path: tournament + "/entrants", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listEntrants),
+			ownErrors: tournamentErrors,
 		},
 		{
-			del, admin + "games/{gameId}/server-keys/{keyId}", operator, ratelimit.Admin, keyIgnored, false, s.revokeServerKey,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: tournament + "/matches", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "round", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listMatches),
+			ownErrors: tournamentErrors,
 		},
 		{
-			post, admin + "games/{gameId}/assets", staff, ratelimit.Admin, byStoredResponse, false, withBody(s.createAsset),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.LimitReached},
+			method: get, path: tournament + "/standings", callers: everyone, durabilityHeader: true,
+			query: []string{"gameId", "limit", "cursor"}, handle: reading(tournamentPageOf, s.listStandings),
+			ownErrors: tournamentErrors,
 		},
 		{
-			get, admin + "games/{gameId}/assets", staff, ratelimit.Admin, keyIgnored, false, s.listAssets,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: post, path: tournament + "/join", callers: player, rateLimitClass: ratelimit.Money, idempotency: byReceipt,
+			durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.joinTournament)),
+			ownErrors: tournamentErrors.and(ownLimits...).and(
+				apierror.InsufficientFunds, apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed,
+				apierror.TournamentClosed, apierror.LimitReached, apierror.UserNotFound,
+			),
 		},
 		{
-			get, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.getAsset,
-			errorList{apierror.GameNotFound, apierror.AssetNotFound},
+			method: post, path: tournament + "/leave", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceiptAlways, durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.leaveTournament)),
+			ownErrors: entrantErrors,
 		},
 		{
-			del, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, s.deleteAsset,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.AssetNotFound},
+			method: post, path: tournament + "/check-in", callers: player, rateLimitClass: ratelimit.Money,
+			idempotency: byReceipt, durabilityHeader: true, handle: withoutBody(reading(tournamentOf, s.checkIntoTournament)),
+			ownErrors: entrantErrors.and(apierror.CheckInClosed),
 		},
 		{
-			patch, admin + "games/{gameId}/assets/{assetId}", staff, ratelimit.Admin, keyIgnored, false, withBody(s.patchAsset),
-			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
+			method: post, path: tournament + "/attempts", callers: player, durabilityHeader: true,
+			handle:    withoutBody(reading(tournamentOf, s.startAttempt)),
+			ownErrors: entrantErrors.and(apierror.AttemptsUsedUp, apierror.VersionConflict),
 		},
 		{
-			post, admin + "tokens", operator, ratelimit.Admin, byStoredResponse, false, withBody(s.createToken),
-			errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
-		},
-		{get, admin + "tokens", operator, ratelimit.Admin, keyIgnored, false, s.listTokens, nil},
-		{
-			get, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, s.getToken,
-			errorList{apierror.TokenNotFound},
-		},
-		{
-			patch, admin + "tokens/{tokenId}", operator, ratelimit.Admin, keyIgnored, false, withBody(s.patchToken),
-			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
-		},
-		{
-			get, admin + "users/{userId}", staff, ratelimit.Admin, keyIgnored, true, s.getUser,
-			errorList{apierror.UserNotFound},
-		},
-		{
-			get, admin + "users", staff, ratelimit.Admin, keyIgnored, false, s.listUsers,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
-		},
-		{
-			get, admin + "users/{userId}/ledger", staff, ratelimit.Admin, keyIgnored, true, s.listUserLedger,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
-		},
-		{
-			get, admin + "users/{userId}/limits", staff, ratelimit.Admin, keyIgnored, true, s.listUserLimits,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
-		},
-		{
-			put, admin + "users/{userId}/limits", operator, ratelimit.Admin, keyIgnored, true, withBody(s.tightenUserLimits),
-			errorList{
-				apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.SelfExcluded,
+			method: post, path: admin + "games/{gameId}/tournaments", idempotency: byReceipt, durabilityHeader: true,
+			handle: withBody(s.createTournament), action: "createTournament",
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.TokenNotFound, apierror.LimitReached,
 				apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.listUserSessions,
-			errorList{apierror.UserNotFound},
+			method: del, path: adminTournament, durabilityHeader: true, handle: reading(tournamentOf, s.deleteTournament),
+			action: "deleteTournament", readBefore: readTournament, ownErrors: tournamentErrors,
 		},
 		{
-			get, admin + "users/{userId}/saves", staff, ratelimit.Admin, keyIgnored, false, s.listUserSaves,
-			errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/start", durabilityHeader: true,
+			handle: withoutBody(reading(tournamentOf, s.startTournament)), action: "startTournament", readBefore: readTournament,
+			ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			get, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, false, s.getUserSave,
-			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
+			method: post, path: adminTournament + "/cancel", durabilityHeader: true,
+			handle: withOptionalBody(readingWith(tournamentOf, s.cancelTournament)), action: "cancelTournament",
+			readBefore: readTournament, ownErrors: tournamentErrors.and(apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
-			post, admin + "users/{userId}/suspend", operator, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.suspendUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/entrants/{userId}/disqualify", idempotency: byReceipt,
+			durabilityHeader: true, handle: withOptionalBody(readingWith(tournamentOf, s.disqualifyEntrant)),
+			action: "disqualifyEntrant", readBefore: readTournament, ownErrors: entrantErrors,
 		},
 		{
-			post, admin + "users/{userId}/unsuspend", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.unsuspendUser),
-			errorList{apierror.UserNotFound},
+			method: post, path: adminTournament + "/matches/{matchId}/resolve", durabilityHeader: true,
+			handle: withBody(readingWith(tournamentOf, s.resolveMatch)), action: "resolveMatch",
+			ownErrors: tournamentErrors.and(
+				apierror.TournamentClosed, apierror.MatchNotFound, apierror.MatchDecided, apierror.VersionConflict,
+			),
+		},
+
+		{
+			method: post, path: admin + "games", callers: operator, handle: withBody(s.createGame), action: "createGame",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+		},
+		{method: get, path: admin + "games", callers: operator, query: []string{"limit", "cursor"}, handle: s.listGames},
+		{method: get, path: admin + "games/{gameId}", handle: s.getGame},
+		{
+			method: patch, path: admin + "games/{gameId}", handle: withBody(s.patchGame), action: "patchGame",
+			readBefore: s.readPathGame,
+			ownErrors:  errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
-			del, admin + "users/{userId}/sessions", operator, ratelimit.Admin, keyIgnored, false, s.endUserSessions,
-			errorList{apierror.UserNotFound},
+			method: post, path: admin + "games/{gameId}/server-keys", callers: operator, handle: withoutBody(s.addServerKey),
+			action: "addServerKey", readBefore: s.readPathGame,
 		},
 		{
-			post, admin + "users/{userId}/credit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.creditUser),
-			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
+			method: del, path: admin + "games/{gameId}/server-keys/{keyId}", callers: operator, handle: s.revokeServerKey,
+			action: "revokeServerKey", readBefore: s.readPathGame,
 		},
 		{
-			post, admin + "users/{userId}/debit", staff, ratelimit.Admin, byReceiptKeyRequired, true, withBody(s.debitUser),
-			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
+			method: post, path: admin + "games/{gameId}/assets",
+			handle: withBody(readingWith(s.authorizedPathGame, s.createAsset)), action: "createAsset",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.LimitReached},
+		},
+		{method: get, path: admin + "games/{gameId}/assets", query: []string{"limit", "cursor"}, handle: s.listAssets},
+		{method: get, path: admin + "games/{gameId}/assets/{assetId}", handle: readAsset},
+		{
+			method: del, path: admin + "games/{gameId}/assets/{assetId}", handle: reading(s.authorizedPathGame, s.deleteAsset),
+			action: "deleteAsset", readBefore: readAsset,
 		},
 		{
-			put, admin + "users/{userId}/saves/{slot}", staff, ratelimit.Admin, keyIgnored, true, withSaveBody(s.replaceSave),
-			errorList{
-				apierror.UserNotFound, apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected,
-				apierror.SaveTampered,
+			method: patch, path: admin + "games/{gameId}/assets/{assetId}",
+			handle: withBody(readingWith(s.authorizedPathGame, s.patchAsset)), action: "patchAsset", readBefore: readAsset,
+			ownErrors: errorList{apierror.InvalidAmount},
+		},
+		{
+			method: post, path: admin + "tokens", callers: operator, handle: withBody(s.createToken), action: "createToken",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenCodeTaken},
+		},
+		{method: get, path: admin + "tokens", callers: operator, handle: s.listTokens},
+		{
+			method: get, path: admin + "tokens/{tokenId}", callers: operator, handle: s.getToken,
+			ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: patch, path: admin + "tokens/{tokenId}", callers: operator, handle: withBody(s.patchToken),
+			action: "patchToken", readBefore: s.getToken, ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+		},
+		{method: get, path: admin + "users/{userId}", durabilityHeader: true, handle: reading(s.visiblePathUser, s.getUser)},
+		{
+			method: get, path: admin + "users", query: []string{"gameId", "limit", "cursor"}, handle: s.listUsers,
+			ownErrors: errorList{apierror.GameNotFound},
+		},
+		{
+			method: get, path: admin + "users/{userId}/ledger", durabilityHeader: true,
+			query: []string{"tokenId", "limit", "cursor"}, handle: reading(s.visiblePathUser, s.listUserLedger),
+			ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: get, path: admin + "users/{userId}/limits", durabilityHeader: true, query: []string{"tokenId"},
+			handle: reading(s.visiblePathUser, s.listUserLimits), ownErrors: errorList{apierror.TokenNotFound},
+		},
+		{
+			method: put, path: admin + "users/{userId}/limits", callers: operator, durabilityHeader: true,
+			handle: withBody(s.tightenUserLimits), action: "tightenUserLimits",
+			readBefore: reading(s.visiblePathUser, s.readUserLimits),
+			ownErrors: errorList{
+				apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict,
 			},
 		},
-		{get, admin + "rooms", staff, ratelimit.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
 		{
-			get, admin + "rooms/{roomId}/events", staff, ratelimit.Admin, keyIgnored, true, s.listRoomEvents,
-			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+			method: get, path: admin + "users/{userId}/sessions", callers: operator,
+			handle: reading(s.visiblePathUser, s.listUserSessions),
+		},
+		{method: get, path: admin + "users/{userId}/saves", handle: s.listUserSaves},
+		{
+			method: get, path: admin + "users/{userId}/saves/{slot}", handle: s.getUserSave,
+			ownErrors: errorList{apierror.SlotNotFound, apierror.SaveTampered},
 		},
 		{
-			post, admin + "rooms/{roomId}/resolve", operator, ratelimit.Admin, byReceipt, true, withBody(s.resolveRoom),
-			errorList{
+			method: post, path: admin + "users/{userId}/suspend", callers: operator, handle: withBody(s.suspendUser),
+			action: "suspendUser", readBefore: s.readPathPlayer,
+		},
+		{
+			method: post, path: admin + "users/{userId}/unsuspend", callers: operator, handle: withoutBody(s.unsuspendUser),
+			action: "unsuspendUser", readBefore: s.readPathPlayer,
+		},
+		{
+			method: del, path: admin + "users/{userId}/sessions", callers: operator, handle: s.endUserSessions,
+			action: "endUserSessions",
+		},
+		{
+			method: post, path: admin + "users/{userId}/credit", idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withBody(s.creditUser), action: "credit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.LimitReached},
+		},
+		{
+			method: post, path: admin + "users/{userId}/debit", idempotency: byReceiptKeyRequired, durabilityHeader: true,
+			handle: withBody(s.debitUser), action: "debit",
+			ownErrors: errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.TokenNotFound},
+		},
+		{
+			method: put, path: admin + "users/{userId}/saves/{slot}", durabilityHeader: true,
+			handle: withSaveBody(s.replaceSave), action: "replaceSave",
+			ownErrors: errorList{
+				apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected, apierror.SaveTampered,
+			},
+		},
+		{
+			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},
+			handle: reading(roomListOf, s.listRoomsAsAdmin), ownErrors: listErrors,
+		},
+		{
+			method: get, path: admin + "rooms/{roomId}/events", durabilityHeader: true, query: []string{"after"},
+			handle: s.listRoomEvents, ownErrors: errorList{apierror.RoomNotFound},
+		},
+		{
+			method: post, path: admin + "rooms/{roomId}/resolve", callers: operator, idempotency: byReceipt,
+			durabilityHeader: true, handle: withBody(s.resolveRoom), action: "resolveRoom", readBefore: s.readPathRoom,
+			ownErrors: errorList{
 				apierror.RoomNotFound, apierror.NotDisputed, apierror.ResultConflict, apierror.VersionConflict,
 			},
 		},
 		{
-			get, admin + "games/{gameId}/ledger", operator, ratelimit.Admin, keyIgnored, true, s.listGameLedger,
-			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
+			query: []string{"limit", "cursor"}, handle: reading(s.authorizedPathGame, s.listGameLedger),
 		},
-		{get, admin + "nodes", operator, ratelimit.Admin, keyIgnored, false, s.listNodes, nil},
+		{method: get, path: admin + "nodes", callers: operator, handle: s.listNodes},
 		{
-			post, admin + "console-links", operator, ratelimit.Admin, byStoredResponse, false,
-			withoutBody(s.createConsoleLink), nil,
+			method: post, path: admin + "console-links", callers: operator, handle: withoutBody(s.createConsoleLink),
+			action: "createConsoleLink",
 		},
 		{
-			del, admin + "console-sessions", operator, ratelimit.Admin, keyIgnored, false, s.closeConsoleSessions, nil,
+			method: del, path: admin + "console-sessions", callers: operator, handle: s.closeConsoleSessions,
+			action: "closeConsoleSessions",
 		},
-		{get, admin + "trail", operator, ratelimit.Admin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
 		{
-			post, admin + "games/{gameId}/accept-audit", operator, ratelimit.Admin, byStoredResponse, false,
-			withBody(s.acceptAudit),
-			errorList{apierror.GameNotFound},
+			method: get, path: admin + "trail", callers: operator,
+			query: []string{"actor", "target", "gameId", "from", "limit", "cursor"}, handle: s.listTrail,
 		},
-		{get, admin + "audit", operator, ratelimit.Admin, keyIgnored, true, s.auditWallets, auditErrors},
+		{
+			method: post, path: admin + "games/{gameId}/accept-audit", callers: operator, handle: withBody(s.acceptAudit),
+			action: "acceptAudit",
+		},
+		{
+			method: get, path: admin + "audit", callers: operator, durabilityHeader: true, query: []string{"gameId"},
+			handle: s.auditWallets, ownErrors: errorList{apierror.GameNotFound},
+		},
 
 		{
-			get, "/api/v1/game-data/save", player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.saveEndpoint), socketErrors,
+			method: get, path: "/api/v1/game-data/save", callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			get, "/api/v1/game-data/load", player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.saveEndpoint), socketErrors,
+			method: get, path: "/api/v1/game-data/load", callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			get, realtimePath, player | orTicket, ratelimit.Socket, keyIgnored, false,
-			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
+			method: get, path: realtimePath, callers: player | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.realtimeEndpoint), ownErrors: socketErrors,
 		},
 
-		{get, "/healthz", anyone, "", keyIgnored, false, s.healthz, nil},
-		{get, "/balancez", anyone, "", keyIgnored, false, s.balancez, errorList{apierror.RouteNotFound}},
-		{get, "/readyz", anyone, "", keyIgnored, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
-		{get, "/openapi.yaml", anyone, "", keyIgnored, false, documentHandler(openAPIText), nil},
-		{get, "/asyncapi.yaml", anyone, "", keyIgnored, false, documentHandler(asyncAPIText), nil},
+		{method: get, path: "/healthz", handle: s.healthz},
+		{method: get, path: "/balancez", handle: s.balancez, ownErrors: errorList{apierror.RouteNotFound}},
+		{method: get, path: "/readyz", handle: s.readyz, ownErrors: errorList{apierror.Draining, apierror.StoreUnavailable}},
+		{method: get, path: "/openapi.yaml", handle: documentHandler(openAPIText)},
+		{method: get, path: "/asyncapi.yaml", handle: documentHandler(asyncAPIText)},
 	}
+	for i := range list {
+		list[i].setDefaults()
+	}
+	return list
 }
 
 // withBody returns the handler of an operation with a body: it decodes the body, claims the
@@ -598,40 +705,55 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 	}
 }
 
-// A validator is an input that no domain can check alone. Validate returns invalid_request with the
-// members that are missing. It may set defaults, so that a request with a default and one without
+// reading returns the handler of an operation that needs something of the request first: where it
+// goes, its query, or a player whom the caller may see.
+func reading[A any](
+	read func(*request) (A, error), handle func(*request, A) (response, error),
+) func(*request) (response, error) {
+	return func(r *request) (response, error) {
+		a, err := read(r)
+		if err != nil {
+			return response{}, err
+		}
+		return handle(r, a)
+	}
+}
+
+// readingWith is reading for an operation with a body.
+func readingWith[A, T any](
+	read func(*request) (A, error), handle func(*request, A, *T) (response, error),
+) func(*request, *T) (response, error) {
+	return func(r *request, in *T) (response, error) {
+		return reading(read, func(r *request, a A) (response, error) { return handle(r, a, in) })(r)
+	}
+}
+
+// A validator is an input that no domain can check alone, beyond the members that its type
+// requires. It may set defaults, so that a request with a default and one without
 // it are the same request.
 type validator interface{ Validate() error }
 
-// validate returns the error of an input's Validate, or nil where it has none.
+// validate returns invalid_request with the required members of an input that are missing, or the
+// error of its Validate.
 func validate(in any) error {
+	if err := checkRequired(in); err != nil {
+		return err
+	}
 	if v, ok := in.(validator); ok {
 		return v.Validate()
 	}
 	return nil
 }
 
-// requireID returns invalid_request for a member that is missing or is no id.
-func requireID(name string, id int64) error {
+// checkID returns invalid_request for a member that is no id.
+func checkID(name string, id int64) error {
 	if id < 0 {
 		return apierror.InvalidRequest.WithField(name, "range", "must be a positive integer")
 	}
-	return requireMembers(member{name, id > 0})
+	return nil
 }
 
-// member is a member of a request that must be there.
-type member struct {
-	name  string
-	given bool
-}
-
-// requireMembers returns invalid_request with the members that are missing.
-func requireMembers(members ...member) error {
-	var errs apierror.FieldErrors
-	for _, m := range members {
-		if !m.given {
-			errs.Add(m.name, "required", "is required")
-		}
-	}
-	return errs.Err()
+// missing returns invalid_request for a member that must be there.
+func missing(name string) error {
+	return apierror.InvalidRequest.WithField(name, "required", "is required")
 }

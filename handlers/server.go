@@ -135,10 +135,8 @@ func New(deps Deps) (*Server, error) {
 	s.liveBoards = deps.Boards.NewLive(boardAudience{deps.RealtimeHub})
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
-		if rt.isStaffWrite() {
-			if err = s.recordInTrail(&rt); err != nil {
-				return nil, err
-			}
+		if rt.action != "" {
+			s.recordInTrail(&rt)
 		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
@@ -247,6 +245,7 @@ func (r *request) setHeader(name, value string) {
 // and logs it.
 func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	routeMetrics := s.requestMetrics.forRoute(rt)
+	rt.pathIDs = pathIDsOf(rt.path)
 	return func(c *gin.Context) {
 		start := time.Now()
 		if conn := clientConnOf(c.Request); conn != nil {
@@ -353,6 +352,9 @@ func (r *request) authorizeAndHandle() (response, error) {
 		if err := r.server.AllowMoney(); err != nil {
 			return response{}, err
 		}
+	}
+	if err := r.checkPathIDs(); err != nil {
+		return response{}, err
 	}
 	resp, err := r.route.handle(r)
 	if !resp.written {

@@ -210,11 +210,7 @@ func (s *clientHandler) watchSession(credential auth.Authentication, client *rea
 }
 
 type tokenInput struct {
-	AccessToken string `json:"accessToken"`
-}
-
-func (in *tokenInput) Validate() error {
-	return requireMembers(member{"accessToken", in.AccessToken != ""})
+	AccessToken string `json:"accessToken" required:"true"`
 }
 
 // expiryData is the data of the reply to auth.refresh.
@@ -377,7 +373,10 @@ func (m *message) parse(raw []byte) error {
 		return fromDecodeError(err)
 	}
 	m.dataJSON = m.Data.in(raw)
-	invalid := requireMembers(member{"type", m.Type != ""})
+	var invalid error
+	if m.Type == "" {
+		invalid = missing("type")
+	}
 	if len(m.ID) > maxMessageIDBytes {
 		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""

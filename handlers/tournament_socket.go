@@ -14,13 +14,12 @@ import (
 // tournamentInput names a tournament of the player's game, and the last event of it that the client
 // has.
 type tournamentInput struct {
-	TournamentID  int64  `json:"tournamentId"`
+	TournamentID  int64  `json:"tournamentId" required:"true"`
 	AfterPosition string `json:"after"` // "<seq>-<nonce>"; "" for none
 }
 
-// Validate returns invalid_request without a tournament.
 func (in *tournamentInput) Validate() error {
-	return requireID("tournamentId", in.TournamentID)
+	return checkID("tournamentId", in.TournamentID)
 }
 
 // tournamentSubscribedData is where a subscription begins, and the data of tournament.snapshot.

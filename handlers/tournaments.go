@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/parlor-games/parlor/competition/tournaments"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
@@ -20,23 +19,15 @@ type tournamentAddress struct {
 
 // tournamentAddress reads where a request goes. The caller of it may read further parameters from
 // the query before it calls err.
-func (r *request) tournamentAddress() (tournamentAddress, error) {
+func (r *request) tournamentAddress() tournamentAddress {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return tournamentAddress{}, err
-	}
-	id, err := r.pathID("tournamentId", apierror.TournamentNotFound)
-	return tournamentAddress{game, id, q}, err
+	return tournamentAddress{r.boardGame(q), r.id("tournamentId"), q}
 }
 
-// checkedTournamentAddress is tournamentAddress without further parameters.
-func (r *request) checkedTournamentAddress() (tournamentAddress, error) {
-	at, err := r.tournamentAddress()
-	if err == nil {
-		err = at.query.err()
-	}
-	return at, err
+// tournamentOf is tournamentAddress without further parameters.
+func tournamentOf(r *request) (tournamentAddress, error) {
+	at := r.tournamentAddress()
+	return at, at.query.err()
 }
 
 // tournamentResponse returns a tournament with its version as ETag. An error keeps only whether it
@@ -55,20 +46,13 @@ func tournamentETag(t *tournaments.Tournament) string {
 }
 
 func (s *Server) createTournament(r *request, in *tournaments.CreateInput) (response, error) {
-	game, err := r.pathID("gameId", apierror.GameNotFound)
-	if err != nil {
-		return response{}, err
-	}
-	result, err := s.Tournaments.Create(r.ctx(), r.caller, game, *in, r.receipt)
+	result, err := s.Tournaments.Create(r.ctx(), r.caller, r.id("gameId"), *in, r.receipt)
 	return tournamentResponse(http.StatusCreated, result, err)
 }
 
 func (s *Server) listTournaments(r *request) (response, error) {
 	q := r.query()
-	game, err := r.boardGame(q)
-	if err != nil {
-		return response{}, err
-	}
+	game := r.boardGame(q)
 	query := tournaments.ListQuery{
 		GameID: game, Status: tournaments.Status(q.text("status")), After: q.afterID(), Limit: q.limit(),
 	}
@@ -79,11 +63,7 @@ func (s *Server) listTournaments(r *request) (response, error) {
 	return okResponse(newPage(list, next)), err
 }
 
-func (s *Server) getTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) getTournament(r *request, at tournamentAddress) (response, error) {
 	t, err := s.Tournaments.Get(r.ctx(), r.caller, at.game, at.id)
 	if err != nil {
 		return response{}, err
@@ -103,87 +83,51 @@ type tournamentPage struct {
 	round  int // of matches; 0: the newest
 }
 
-func (r *request) tournamentPage() (tournamentPage, error) {
-	at, err := r.tournamentAddress()
-	if err != nil {
-		return tournamentPage{}, err
-	}
+func tournamentPageOf(r *request) (tournamentPage, error) {
+	at := r.tournamentAddress()
 	q := at.query
-	p := tournamentPage{at, q.text("cursor"), q.limit(), int(q.id("round"))}
-	return p, q.err()
+	return tournamentPage{at, q.text("cursor"), q.limit(), int(q.id("round"))}, q.err()
 }
 
-func (s *Server) listEntrants(r *request) (response, error) {
-	p, err := r.tournamentPage()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listEntrants(r *request, p tournamentPage) (response, error) {
 	list, next, err := s.Tournaments.Entrants(r.ctx(), r.caller, p.game, p.id, p.cursor, p.limit)
 	return okResponse(textPage(list, next)), err
 }
 
-func (s *Server) listMatches(r *request) (response, error) {
-	p, err := r.tournamentPage()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listMatches(r *request, p tournamentPage) (response, error) {
 	list, next, err := s.Tournaments.Matches(r.ctx(), r.caller, p.game, p.id, p.round, p.cursor, p.limit)
 	return okResponse(textPage(list, next)), err
 }
 
-func (s *Server) listStandings(r *request) (response, error) {
-	p, err := r.tournamentPage()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) listStandings(r *request, p tournamentPage) (response, error) {
 	list, next, err := s.Tournaments.Standings(r.ctx(), r.caller, p.game, p.id, p.cursor, p.limit)
 	return okResponse(textPage(list, next)), err
 }
 
-func (s *Server) joinTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err == nil {
-		err = r.countNew(ratelimit.Joins, "joins_a_day")
-	}
-	if err != nil {
+func (s *Server) joinTournament(r *request, at tournamentAddress) (response, error) {
+	if err := r.countNew(ratelimit.Joins, "joins_a_day"); err != nil {
 		return response{}, err
 	}
 	result, err := s.Tournaments.Join(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return tournamentResponse(http.StatusOK, result, err)
 }
 
-func (s *Server) leaveTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) leaveTournament(r *request, at tournamentAddress) (response, error) {
 	result, err := s.Tournaments.Leave(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return tournamentResponse(http.StatusOK, result, err)
 }
 
-func (s *Server) checkIntoTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) checkIntoTournament(r *request, at tournamentAddress) (response, error) {
 	result, err := s.Tournaments.CheckIn(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return tournamentResponse(http.StatusOK, result, err)
 }
 
-func (s *Server) startAttempt(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) startAttempt(r *request, at tournamentAddress) (response, error) {
 	attempt, err := s.Tournaments.StartAttempt(r.ctx(), r.caller, at.game, at.id)
 	return createdResponse(&attempt), err
 }
 
-func (s *Server) startTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) startTournament(r *request, at tournamentAddress) (response, error) {
 	result, err := s.Tournaments.Start(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
 }
@@ -193,51 +137,30 @@ type tournamentReasonInput struct {
 	Reason string `json:"reason,omitzero" given:"nonzero"`
 }
 
-func (s *Server) cancelTournament(r *request, _ *tournamentReasonInput) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) cancelTournament(r *request, at tournamentAddress, _ *tournamentReasonInput) (response, error) {
 	result, err := s.Tournaments.Cancel(r.ctx(), r.caller, at.game, at.id, r.receipt)
 	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
 }
 
-func (s *Server) deleteTournament(r *request) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) deleteTournament(r *request, at tournamentAddress) (response, error) {
 	return response{status: http.StatusNoContent}, s.Tournaments.Delete(r.ctx(), r.caller, at.game, at.id)
 }
 
-func (s *Server) disqualifyEntrant(r *request, _ *tournamentReasonInput) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
-	user, err := r.pathID("userId", apierror.NotEntrant)
-	if err != nil {
-		return response{}, err
-	}
-	result, err := s.Tournaments.Disqualify(r.ctx(), r.caller, at.game, at.id, user, r.receipt)
+func (s *Server) disqualifyEntrant(r *request, at tournamentAddress, _ *tournamentReasonInput) (response, error) {
+	result, err := s.Tournaments.Disqualify(r.ctx(), r.caller, at.game, at.id, r.id("userId"), r.receipt)
 	return tournamentResponse(http.StatusOK, result, err)
 }
 
 // resolveMatchInput names who won a match.
 type resolveMatchInput struct {
-	WinnerID int64 `json:"winnerId"`
+	WinnerID int64 `json:"winnerId" required:"true"`
 }
 
-// Validate returns invalid_request without a winner.
 func (in *resolveMatchInput) Validate() error {
-	return requireID("winnerId", in.WinnerID)
+	return checkID("winnerId", in.WinnerID)
 }
 
-func (s *Server) resolveMatch(r *request, in *resolveMatchInput) (response, error) {
-	at, err := r.checkedTournamentAddress()
-	if err != nil {
-		return response{}, err
-	}
+func (s *Server) resolveMatch(r *request, at tournamentAddress, in *resolveMatchInput) (response, error) {
 	match, replayed, err := s.Tournaments.Resolve(r.ctx(), r.caller, at.game, at.id, r.Param("matchId"), in.WinnerID,
 		r.receipt)
 	return okResponse(&match).withReplayed(replayed), err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,117 +21,22 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// staffAction is an operation by which staff changes something.
-type staffAction struct {
-	name string // the operationId of openapi.yaml
-	read func(*request) (response, error)
-	// read returns what the operation changes, as the body of its response shows it; nil when nothing
-	// was there before, or when the response tells what was.
-}
-
-// staffActions lists every operation by which staff can change something. New returns an error for
-// one that is served and not here.
-func (s *Server) staffActions() map[string]staffAction {
-	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
-	const board, adminBoard = "/api/v1/leaderboards/{board}", admin + "games/{gameId}/leaderboards/{board}"
-	const tournament = admin + "games/{gameId}/tournaments/{tournamentId}"
-	return map[string]staffAction{
-		"POST /api/v1/auth/exchange":                   {"exchange", nil},
-		"POST /api/v1/auth/link":                       {"link", nil},
-		"POST " + session + "kick":                     {"kick", s.readInputRoom},
-		"POST " + session + "transfer-host":            {"transferHost", s.readInputRoom},
-		"POST " + session + "start":                    {"startRoom", s.readInputRoom},
-		"POST " + session + "finish":                   {"finishRoom", nil}, // the busiest; it was STARTED
-		"POST " + session + "cancel":                   {"cancelRoom", s.readInputRoom},
-		"POST " + admin + "games":                      {"createGame", nil},
-		"PATCH " + admin + "games/{gameId}":            {"patchGame", s.readPathGame},
-		"POST " + admin + "games/{gameId}/server-keys": {"addServerKey", s.readPathGame},
-
-		"DELETE " + admin + "games/{gameId}/server-keys/{keyId}": {"revokeServerKey", s.readPathGame},
-
-		"POST " + admin + "games/{gameId}/assets":             {"createAsset", nil},
-		"PATCH " + admin + "games/{gameId}/assets/{assetId}":  {"patchAsset", s.getAsset},
-		"DELETE " + admin + "games/{gameId}/assets/{assetId}": {"deleteAsset", s.getAsset},
-		"POST " + admin + "tokens":                            {"createToken", nil},
-		"PATCH " + admin + "tokens/{tokenId}":                 {"patchToken", s.getToken},
-		"POST " + admin + "users/{userId}/suspend":            {"suspendUser", s.readPathPlayer},
-		"POST " + admin + "users/{userId}/unsuspend":          {"unsuspendUser", s.readPathPlayer},
-		"DELETE " + admin + "users/{userId}/sessions":         {"endUserSessions", nil},
-		"POST " + admin + "users/{userId}/credit":             {"credit", nil},
-		"POST " + admin + "users/{userId}/debit":              {"debit", nil},
-		"POST " + admin + "games/{gameId}/accept-audit":       {"acceptAudit", nil},
-		"PUT " + admin + "users/{userId}/limits":              {"tightenUserLimits", s.readUserLimits},
-		"PUT " + admin + "users/{userId}/saves/{slot}":        {"replaceSave", nil},
-		"POST " + admin + "rooms/{roomId}/resolve":            {"resolveRoom", s.readPathRoom},
-		"POST " + admin + "console-links":                     {"createConsoleLink", nil},
-
-		"POST " + board + "/scores":                        {"submitScore", nil},
-		"POST " + board + "/scores/batch":                  {"submitScores", nil},
-		"POST " + admin + "games/{gameId}/leaderboards":    {"createLeaderboard", nil},
-		"PATCH " + adminBoard:                              {"patchLeaderboard", s.getBoard},
-		"DELETE " + adminBoard:                             {"deleteLeaderboard", s.getBoard},
-		"POST " + adminBoard + "/seasons/{season}/end":     {"endSeason", nil},
-		"POST " + adminBoard + "/seasons/{season}/approve": {"approveSeason", nil},
-		"POST " + adminBoard + "/seasons/{season}/void":    {"voidSeason", nil},
-		"POST " + adminBoard + "/entries/{userId}/hide":    {"hideEntry", nil},
-		"POST " + adminBoard + "/entries/{userId}/unhide":  {"unhideEntry", nil},
-		"POST " + adminBoard + "/entries/{userId}/remove":  {"removeEntry", nil},
-
-		"POST " + admin + "games/{gameId}/tournaments":         {"createTournament", nil},
-		"DELETE " + tournament:                                 {"deleteTournament", s.getTournament},
-		"POST " + tournament + "/start":                        {"startTournament", s.getTournament},
-		"POST " + tournament + "/cancel":                       {"cancelTournament", s.getTournament},
-		"POST " + tournament + "/entrants/{userId}/disqualify": {"disqualifyEntrant", s.getTournament},
-		"POST " + tournament + "/matches/{matchId}/resolve":    {"resolveMatch", nil},
-
-		"DELETE " + admin + "console-sessions": {"closeConsoleSessions", nil},
-	}
-}
-
-// routineActions are what a game's server does for each player or each round, thousands of times a
-// minute, and what moves no money.
-var routineActions = map[string]bool{"exchange": true, "link": true, "submitScore": true, "submitScores": true}
-
-// isStaffWrite reports whether staff can change something by a route. A route for anyone has no
-// caller, even if staff uses it. The moves of a game leave no record: a server makes several of
-// them a second, and their events are in the room's list.
-func (rt *route) isStaffWrite() bool {
-	isMove := rt.path == statePath || rt.path == turnPath
-	return rt.method != http.MethodGet && rt.callers&staff != 0 && !isMove
-}
-
-// The routes by which a game's server makes a move.
-const (
-	statePath = "/api/v1/game-session/state"
-	turnPath  = "/api/v1/game-session/turn"
-)
-
 // staffWrite is a write of staff while it runs.
 type staffWrite struct {
-	action staffAction
+	route  *route
 	input  any  // decoded; nil for an operation without a body
 	before any  // what read returned
 	begun  bool // the request was valid and new, so that it may change something
-
-	isOfBoards      bool // it is a write on a leaderboard
-	isOfTournaments bool // on a tournament
 }
 
 // recordInTrail makes a route leave a record of what staff changed by it.
-func (s *Server) recordInTrail(rt *route) error {
-	action, ok := s.staffActions()[rt.method+" "+rt.path]
-	if !ok {
-		return fmt.Errorf("%s %s has no row in staffActions", rt.method, rt.path)
-	}
+func (s *Server) recordInTrail(rt *route) {
 	handle, hasBody := rt.handle, rt.method != http.MethodDelete
 	rt.handle = func(r *request) (resp response, err error) {
 		if !r.caller.HasRole(principal.Server, principal.Operator) {
 			return handle(r)
 		}
-		w := &staffWrite{
-			action: action, isOfBoards: strings.Contains(rt.path, "/leaderboards"),
-			isOfTournaments: strings.Contains(rt.path, "/tournaments"),
-		}
+		w := &staffWrite{route: rt}
 		if hasBody {
 			r.staffWrite = w // decodeThen calls begin when the request is valid and new
 		} else if err := w.begin(r, nil); err != nil {
@@ -151,15 +55,14 @@ func (s *Server) recordInTrail(rt *route) error {
 		finished = true
 		return resp, err
 	}
-	return nil
 }
 
 // begin reads what the write is about to change. It returns only errors that say nothing about the
 // request: the operation itself reports what is missing or forbidden.
 func (w *staffWrite) begin(r *request, input any) error {
 	w.input = input
-	if w.action.read != nil {
-		resp, err := w.action.read(r)
+	if w.route.readBefore != nil {
+		resp, err := w.route.readBefore(r)
 		if err == nil {
 			w.before = resp.body
 		} else if apiErr, _ := toAPIError(err); apiErr.Status >= http.StatusInternalServerError {
@@ -190,8 +93,8 @@ func (s *Server) recordStaffWrite(r *request, w *staffWrite, resp response, err 
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.ctx()), r.startedAt.Add(storeResponseTimeout))
 	defer cancel()
 	s.Trail.Record(ctx, trail.Write{
-		Caller: r.caller, Action: w.action.name, Target: w.target(r, resp.body), Before: before, After: after,
-		RequestID: r.requestID, Outcome: outcome, IsRoutine: routineActions[w.action.name],
+		Caller: r.caller, Action: w.route.action, Target: w.target(r, resp.body), Before: before, After: after,
+		RequestID: r.requestID, Outcome: outcome, IsRoutine: w.route.isRoutine,
 	})
 }
 
@@ -252,10 +155,10 @@ func targetOf(kind string, id int64) string { return kind + ":" + strconv.Format
 // describe returns what a write changed: the members that differ, as the response of the operation
 // shows them. A body that it does not know is not described, so that no secret is recorded.
 func (w *staffWrite) describe(body any) (before, after any) {
-	if w.isOfBoards {
+	if strings.Contains(w.route.path, "/leaderboards") {
 		return w.describeBoardWrite(body)
 	}
-	if w.isOfTournaments {
+	if strings.Contains(w.route.path, "/tournaments") {
 		return w.describeTournamentWrite(body)
 	}
 	switch b := body.(type) {
@@ -279,7 +182,7 @@ func (w *staffWrite) describe(body any) (before, after any) {
 	case *consoleLinkView: // the link is a secret
 		return nil, map[string]any{"expiresIn": b.ExpiresIn}
 	case nil: // of endUserSessions, closeConsoleSessions and deleteAsset
-		if w.action.name == "deleteAsset" {
+		if w.route.action == "deleteAsset" {
 			return w.before, map[string]any{"deleted": true}
 		}
 		return nil, map[string]any{"sessions": "ended"}
@@ -301,7 +204,7 @@ func (w *staffWrite) describeRequested() (before, after any) {
 func (w *staffWrite) describeBalance(change *wallet.ChangeResult) (before, after any) {
 	in, balance := w.input.(*adjustmentInput), change.Balance
 	units, _ := in.Amount.ToUnits(balance.Decimals)
-	if w.action.name == "credit" {
+	if w.route.action == "credit" {
 		units = -units
 	}
 	return map[string]any{"volume": balance.AmountOf(balance.SpendableUnits + units)},

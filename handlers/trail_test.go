@@ -255,21 +255,27 @@ func operationID(operation string) string {
 }
 
 func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
-	var covered, served []string
+	var covered, recorded []string
 	for _, c := range staffWriteCases {
 		covered = append(covered, c.operation)
-		if name := handlers.StaffActions()[c.operation]; name != operationID(c.operation) {
-			t.Errorf("the trail has %s as %q; openapi.yaml has %q", c.operation, name, operationID(c.operation))
-		}
 	}
 	for _, o := range handlers.Operations() {
-		if o.StaffWrite {
-			served = append(served, o.Method+" "+o.Path)
+		name := o.Method + " " + o.Path
+		if o.Action != "" {
+			recorded = append(recorded, name)
+		}
+		isMove := o.Path == "/api/v1/game-session/state" || o.Path == "/api/v1/game-session/turn"
+		want := ""
+		if o.StaffWrite && !isMove {
+			want = operationID(name)
+		}
+		if o.Action != want {
+			t.Errorf("the trail has %s as %q; want %q, which openapi.yaml has", name, o.Action, want)
 		}
 	}
 	slices.Sort(covered)
-	if slices.Sort(served); !slices.Equal(covered, served) || len(served) != len(handlers.StaffActions()) {
-		t.Fatalf("the cases cover\n%q; served are\n%q", covered, served)
+	if slices.Sort(recorded); !slices.Equal(covered, recorded) {
+		t.Fatalf("the cases cover\n%q; recorded are\n%q", covered, recorded)
 	}
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixtureOn(t, db, nil).createGame()

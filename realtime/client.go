@@ -509,7 +509,6 @@ const (
 	CloseExpired        = 4001
 	CloseTooSlow        = 4008
 	CloseRateLimited    = 4009
-	CloseForbidden      = 4403
 	CloseProtocolTooOld = 4426
 )
 

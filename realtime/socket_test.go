@@ -59,13 +59,13 @@ func TestFramesBeforeACloseArriveAndTheClientsCloseFrameIsAwaited(t *testing.T) 
 	for i := range frames {
 		_ = client.Send(fmt.Appendf(nil, `{"replyTo":"%d"}`, i))
 	}
-	client.Close(CloseForbidden, strings.Repeat("long ", 100))
+	client.Close(CloseExpired, strings.Repeat("long ", 100))
 	for i := range frames {
 		if e := c.next(); e.ReplyTo != fmt.Sprint(i) {
 			t.Fatalf("got %+v, want the reply to %d", e, i)
 		}
 	}
-	if code := c.waitCloseCode(); code != CloseForbidden {
+	if code := c.waitCloseCode(); code != CloseExpired {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
 	waitUntil(t, "the session has ended", func() bool { return n.Stats().Clients == 0 })

@@ -6,10 +6,10 @@ import (
 	"math/big"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
@@ -22,8 +22,8 @@ const MaxRoomPlayers = 256
 // must report, and each report names all players.
 const MaxConsensusPlayers = 32
 
-// maxMetadataBytes bounds metadata, without white space.
-const maxMetadataBytes = 4 << 10
+// maxMetadataKiB bounds metadata, without white space.
+const maxMetadataKiB = 4
 
 // CreateInput is a request for a new room. An absent member has the default that its comment names.
 type CreateInput struct {
@@ -100,7 +100,7 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 	n.checkAllowed(limits, &fieldErrors)
 	n.prepareRake(in, limits, &fieldErrors)
 	n.preparePayout(in, &fieldErrors)
-	n.prepareMetadata(in, &fieldErrors)
+	n.metadataJSON = string(validate.Object(&fieldErrors, "metadata", in.Metadata, maxMetadataKiB))
 	if err := fieldErrors.Err(); err != nil {
 		return roomDraft{}, err
 	}
@@ -241,24 +241,6 @@ func (n *roomDraft) preparePayout(in CreateInput, fieldErrors *apierror.FieldErr
 	}
 	if len(in.PayoutBps) > max(in.MaxPlayers, 1) {
 		fieldErrors.Add("payout", "range", "must not have more places than there are players")
-	}
-}
-
-func (n *roomDraft) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldErrors) {
-	n.metadataJSON = "{}"
-	if len(in.Metadata) == 0 || string(in.Metadata) == "null" {
-		return
-	}
-	compact := in.Metadata.Clone()
-	switch {
-	case !utf8.Valid(in.Metadata) || compact.Compact() != nil || compact.Kind() != '{':
-		fieldErrors.Add("metadata", "type", "must be a JSON object")
-	case len(compact) > maxMetadataBytes:
-		fieldErrors.Add("metadata", "length", "must be at most 4 KiB")
-	case wire.HasInfinity(compact):
-		fieldErrors.Add("metadata", "range", "has a number that is too large for a double")
-	default:
-		n.metadataJSON = string(compact)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -98,7 +99,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 	}
 	n.prepareVisibility(&fieldErrors)
 	n.prepareSettledBy(&fieldErrors)
-	n.prepareMetadata(CreateInput{Metadata: in.Metadata}, &fieldErrors)
+	n.metadataJSON = string(validate.Object(&fieldErrors, "metadata", in.Metadata, maxMetadataKiB))
 	return n, fieldErrors.Err()
 }
 
@@ -160,21 +161,16 @@ func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {
 		}
 	}
 	n.creatorProfileJSON = profiles[0]
-	for range maxScriptAttempts {
-		r, err := s.store.openMatch(ctx, in, n, profiles)
-		if err != nil {
-			return Room{}, err
-		}
-		if !r.isStale() {
-			return roomOf(r)
-		}
-	}
-	return Room{}, apierror.VersionConflict
+	r, err := retryStale(func(scriptResult) (scriptResult, error) { return s.store.openMatch(ctx, in, n, profiles) })
+	return roomOf(r, err)
 }
 
 // roomOf returns the room of a result, or the error of its status.
-func roomOf(r scriptResult) (Room, error) {
-	if err := scriptError(r); err != nil {
+func roomOf(r scriptResult, err error) (Room, error) {
+	if err == nil {
+		err = scriptError(r)
+	}
+	if err != nil {
 		return Room{}, err
 	}
 	return *r.room, nil
@@ -200,7 +196,7 @@ func (s *Service) CloseMatch(
 			return "", nil, err
 		}
 		if !r.isStale() {
-			room, err = roomOf(r)
+			room, err = roomOf(r, nil)
 			return room.Status, room.seatedPlayers(), err
 		}
 		room = *r.room

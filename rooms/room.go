@@ -269,8 +269,11 @@ func (r *Room) seatedUsers() []int64 {
 	return ids
 }
 
-// reservedUsers returns the user ids of the reserved seats in seating order.
+// reservedUsers returns the user ids of the reserved seats in seating order. A nil room has none.
 func (r *Room) reservedUsers() []int64 {
+	if r == nil {
+		return nil
+	}
 	var ids []int64
 	for _, s := range r.Seats {
 		if s.State == SeatReserved {

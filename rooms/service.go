@@ -98,10 +98,6 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 // SetQuotas replaces the quotas. What a player has already stays.
 func (s *Service) SetQuotas(q Quotas) { s.store.quotas.Store(&q) }
 
-// maxScriptAttempts bounds how often a script is run again because the room changed after it was
-// read.
-const maxScriptAttempts = 16
-
 // Create opens a room, seats the calling player in it and takes the stake.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, game_not_found,
@@ -127,16 +123,14 @@ func (s *Service) Create(
 		return ChangeResult{}, err
 	}
 	ended := "" // of the player's rooms; not looked up yet
-	for range maxScriptAttempts {
-		r, err := s.store.tryCreate(ctx, caller, rc, n, ended)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
+	return s.retryStale(ctx, caller, func(last scriptResult) (r scriptResult, err error) {
+		if last.isStale() {
+			if ended, err = s.store.findEnded(ctx, last.reply.Values); err != nil {
+				return r, err
+			}
 		}
-		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
-			return ChangeResult{}, err
-		}
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.tryCreate(ctx, caller, rc, n, ended)
+	})
 }
 
 // replayCreate returns the first reply to a request with a key that is invalid now, for example
@@ -144,7 +138,7 @@ func (s *Service) Create(
 func (s *Service) replayCreate(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error,
 ) (ChangeResult, error) {
-	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
+	if !rc.MayReplay(err) {
 		return ChangeResult{}, err
 	}
 	r, replayErr := s.store.replayCreate(ctx, caller, in.EntryTokenID != 0, rc)
@@ -173,21 +167,19 @@ func (s *Service) Join(
 	if options.profileJSON, err = s.readProfileJSON(ctx, caller.UserID); err != nil {
 		return ChangeResult{}, err
 	}
-	for range maxScriptAttempts {
-		r, err := s.store.join(ctx, c, options)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		options.mayStart = r.room.AutoStart
-		if r.room.FriendsOnly || r.room.Visibility == Private {
-			friends, err := s.players.AreFriends(ctx, caller.UserID, r.room.CreatorID)
-			if err != nil {
-				return ChangeResult{}, err
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		if room := last.room; room != nil {
+			options.mayStart = room.AutoStart
+			if room.FriendsOnly || room.Visibility == Private {
+				friends, err := s.players.AreFriends(ctx, caller.UserID, room.CreatorID)
+				if err != nil {
+					return scriptResult{}, err
+				}
+				options.friend = formatBool(friends[room.CreatorID])
 			}
-			options.friend = formatBool(friends[r.room.CreatorID])
 		}
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.join(ctx, c, options)
+	})
 }
 
 // Leave takes the calling player out. Before the start the stake goes back; after it the seat is
@@ -206,20 +198,13 @@ func (s *Service) Leave(
 		return ChangeResult{}, err
 	}
 	payouts := settlement{users: []int64{caller.UserID}}
-	for range maxScriptAttempts {
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		if last.room != nil {
+			payouts = last.room.settleWithout(caller.UserID)
+		}
 		r, err := s.store.leave(ctx, c, payouts, "")
-		if err == nil && isWindowOver(r) {
-			if r, err = s.store.closeWindow(ctx, c, r.room); err == nil {
-				payouts = r.room.settleWithout(caller.UserID)
-				continue
-			}
-		}
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		payouts = r.room.settleWithout(caller.UserID)
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.closeIfOver(ctx, c, r, err)
+	})
 }
 
 // Ready sets whether the calling player is ready.
@@ -232,21 +217,15 @@ func (s *Service) Ready(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	var reserved []int64
-	for range maxScriptAttempts {
-		r, err := s.store.ready(ctx, c, ready, reserved)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		reserved = r.room.reservedUsers()
-	}
-	return ChangeResult{}, apierror.VersionConflict
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		return s.store.ready(ctx, c, ready, last.room.reservedUsers())
+	})
 }
 
 // KickInput names a player to take out of a room.
 type KickInput struct {
-	RoomID string `json:"roomId"`
-	UserID int64  `json:"userId"`
+	RoomID string `json:"roomId" required:"true"`
+	UserID int64  `json:"userId" required:"true"`
 	Ban    bool   `json:"ban"` // the player may not join this room again
 }
 
@@ -269,14 +248,12 @@ func (s *Service) Kick(
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
 	users, feeds := []int64{in.UserID}, "" // as long as the room was not read
-	for range maxScriptAttempts {
-		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users, feeds)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		if last.room != nil {
+			users, feeds = last.room.seatedUsers(), last.room.feeds
 		}
-		users, feeds = r.room.seatedUsers(), r.room.feeds
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.kick(ctx, c, in.UserID, in.Ban, users, feeds)
+	})
 }
 
 // TransferHost makes another seated player the host. The host, once seated, and the game's server
@@ -308,15 +285,9 @@ func (s *Service) Start(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	var reserved []int64
-	for range maxScriptAttempts {
-		r, err := s.store.start(ctx, c, reserved)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		reserved = r.room.reservedUsers()
-	}
-	return ChangeResult{}, apierror.VersionConflict
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		return s.store.start(ctx, c, last.room.reservedUsers())
+	})
 }
 
 // Finish ends the game with a result and pays out the pot. The placements must name each active
@@ -350,8 +321,13 @@ func (s *Service) Finish(
 	if err := room.authorizeServer(caller); err != nil {
 		return ChangeResult{}, err
 	}
-	for range maxScriptAttempts {
-		payouts, invalid := settlement{feeds: room.feeds}, error(nil)
+	var invalid error
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		if err := room.follow(last.room, invalid); err != nil {
+			return scriptResult{}, err
+		}
+		payouts := settlement{feeds: room.feeds}
+		invalid = nil
 		if room.Status == Started || room.Status == Finished {
 			active := room.ActivePlayers()
 			if invalid = validatePlacements(placements, active); invalid == nil {
@@ -364,16 +340,21 @@ func (s *Service) Finish(
 		// The script runs even with invalid placements: there may be a first reply to this key. When
 		// there is none, it changes nothing: the placements are no result of a finished room, and the
 		// version is not that of a started one.
-		r, err := s.store.finish(ctx, c, payouts)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		if invalid != nil && r.room.Version == room.Version {
-			return ChangeResult{}, invalid
-		}
-		room = *r.room
+		return s.store.finish(ctx, c, payouts)
+	})
+}
+
+// follow makes the room the one that a stale run found, nil before the first run. It returns
+// invalid, the error of the input of that run, when the room is the same.
+func (r *Room) follow(found *Room, invalid error) error {
+	if found == nil {
+		return nil
 	}
-	return ChangeResult{}, apierror.VersionConflict
+	if invalid != nil && found.Version == r.Version {
+		return invalid
+	}
+	*r = *found
+	return nil
 }
 
 // report is Finish by a player.
@@ -386,33 +367,24 @@ func (s *Service) report(
 		}
 		return ChangeResult{}, apierror.Forbidden.WithReason("the game's server reports the result of this room")
 	}
-	for range maxScriptAttempts {
-		rp, invalid := room.judgeReport(c.caller.UserID, placements)
+	var rp reporting
+	var invalid error
+	return s.retryStale(ctx, c.caller, func(last scriptResult) (scriptResult, error) {
+		if err := room.follow(last.room, invalid); err != nil {
+			return scriptResult{}, err
+		}
+		rp, invalid = room.judgeReport(c.caller.UserID, placements)
 		if rp.effect == addReport { // the first one, or the first on a node that knows windows
 			game, err := s.games.Find(ctx, c.gameID)
 			if err != nil {
-				return ChangeResult{}, err
+				return scriptResult{}, err
 			}
 			rp.window = game.Settings.ReportWindow
 		}
 		// As in Finish, the script runs with an invalid report too.
 		r, err := s.store.report(ctx, c, rp)
-		if err == nil && isWindowOver(r) {
-			r, err = s.store.closeWindow(ctx, c, r.room)
-			if err == nil {
-				room = *r.room
-				continue
-			}
-		}
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, c.caller, r, err)
-		}
-		if invalid != nil && r.room.Version == room.Version {
-			return ChangeResult{}, invalid
-		}
-		room = *r.room
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.closeIfOver(ctx, c, r, err)
+	})
 }
 
 // ResolveInput is what the operator decides about a disputed room: a result, or a refund.
@@ -454,8 +426,13 @@ func (s *Service) Resolve(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	for range maxScriptAttempts {
-		outcome, payouts, invalid := resolveOutcome(""), settlement{feeds: room.feeds}, error(nil)
+	var invalid error
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		if err := room.follow(last.room, invalid); err != nil {
+			return scriptResult{}, err
+		}
+		outcome, payouts := resolveOutcome(""), settlement{feeds: room.feeds}
+		invalid = nil
 		var losers []int64
 		active := room.ActivePlayers()
 		if in.Refund {
@@ -465,16 +442,8 @@ func (s *Service) Resolve(
 			ranked := rankPlacements(in.Placements, active)
 			outcome, payouts, losers = resolveFinish, room.computeSettlement(ranked), room.reportedOtherwise(ranked)
 		}
-		r, err := s.store.resolve(ctx, c, outcome, payouts, losers)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		if invalid != nil && r.room.Version == room.Version {
-			return ChangeResult{}, invalid
-		}
-		room = *r.room
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.resolve(ctx, c, outcome, payouts, losers)
+	})
 }
 
 // Cancel ends the room without a result and gives every stake back. The host may before the start,
@@ -495,14 +464,9 @@ func (s *Service) Cancel(
 	reasons := map[principal.Role]string{
 		principal.Player: "host", principal.Server: ReasonServer, principal.Operator: ReasonOperator,
 	}
-	for range maxScriptAttempts {
-		r, err := s.store.cancel(ctx, c, &room, reasons[caller.Role])
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
-		}
-		room = *r.room
-	}
-	return ChangeResult{}, apierror.VersionConflict
+	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
+		return s.store.cancel(ctx, c, cmp.Or(last.room, &room), reasons[caller.Role])
+	})
 }
 
 // Rematch opens a room with the settings of one that ended. The calling player must have played to
@@ -536,20 +500,18 @@ func (s *Service) Rematch(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	for range maxScriptAttempts {
-		r, err := s.store.tryRematch(ctx, c, room, n)
-		if err != nil || !r.isStale() {
-			return s.toChangeResult(ctx, caller, r, err)
+	return s.retryStale(ctx, caller, func(last scriptResult) (r scriptResult, err error) {
+		if last.isStale() {
+			if n.ended, err = s.store.findEnded(ctx, last.reply.Values); err != nil {
+				return r, err
+			}
+			// The code was taken, or somebody left while the game was still on.
+			if room, err = s.store.read(ctx, roomID); err != nil {
+				return r, err
+			}
 		}
-		if n.ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
-			return ChangeResult{}, err
-		}
-		// The code was taken, or somebody left while the game was still on.
-		if room, err = s.store.read(ctx, roomID); err != nil {
-			return ChangeResult{}, err
-		}
-	}
-	return ChangeResult{}, apierror.VersionConflict
+		return s.store.tryRematch(ctx, c, room, n)
+	})
 }
 
 // rematch is what a new room has beside the settings of the room before.
@@ -711,25 +673,12 @@ func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idemp
 	return s.store.newCommand(caller, roomID, rc)
 }
 
-// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
-// who take part in a paid room. It costs no round trip in a game that does not ask.
+// checkStakeAge returns the error of games.CheckStakeAge for a paid room.
 func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, paid bool) error {
 	if !paid {
 		return nil
 	}
-	game, err := s.games.Find(ctx, caller.GameID)
-	if err != nil || game.Settings.MinStakeAge == 0 {
-		return err
-	}
-	createdAt, err := s.players.CreatedAt(ctx, caller.UserID)
-	if err != nil {
-		return err
-	}
-	if mayFrom := createdAt.Add(game.Settings.MinStakeAge); time.Now().Before(mayFrom) {
-		return apierror.Forbidden.WithReason("the account is too new for rooms with an entry").
-			WithMember("allowedAt", mayFrom)
-	}
-	return nil
+	return games.CheckStakeAge(ctx, s.games, s.players.CreatedAt, caller, "rooms with an entry")
 }
 
 // hostCommand returns a command of a method that the host and the game's server may use.
@@ -770,6 +719,14 @@ func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, er
 		return "", err
 	}
 	return string(users.AppendProfile(make([]byte, 0, 256), p)), nil
+}
+
+// retryStale returns the result of a method whose script is run as retryStale does.
+func (s *Service) retryStale(
+	ctx context.Context, caller principal.Caller, run func(last scriptResult) (scriptResult, error),
+) (ChangeResult, error) {
+	r, err := retryStale(run)
+	return s.toChangeResult(ctx, caller, r, err)
 }
 
 // toChangeResult returns the result of a method for that of its script. A replay shows the room as

@@ -42,7 +42,7 @@ type Turn struct {
 
 // StateInput is a change of a room's shared state.
 type StateInput struct {
-	RoomID  string                  `json:"roomId"`
+	RoomID  string                  `json:"roomId" required:"true"`
 	Version int64                   `json:"version"` // of the state that the caller read; 0: there was none
 	Patch   map[string]wire.RawJSON `json:"patch"`   // the values to set, by their names
 	Delete  []string                `json:"delete"`  // the names to delete, also those that are not there

@@ -341,6 +341,21 @@ type scriptResult struct {
 func (r scriptResult) isOK() bool    { return r.reply.Status == scripts.OK }
 func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 
+// maxScriptAttempts bounds how often a script is run again because the room changed after it was
+// read.
+const maxScriptAttempts = 16
+
+// retryStale runs a script until it is not stale, each time with the stale result before, at first
+// with the zero one. It returns version_conflict when every run was stale.
+func retryStale(run func(last scriptResult) (scriptResult, error)) (last scriptResult, err error) {
+	for range maxScriptAttempts {
+		if last, err = run(last); err != nil || !last.isStale() {
+			return last, err
+		}
+	}
+	return scriptResult{}, apierror.VersionConflict
+}
+
 // runScript runs a room script and reads the room at the same time. After ok it is the room that
 // the reply names, if it names one. A room that is gone by then is room_not_found. It returns
 // redisdb.ErrSkewed when the room was not ended because of the clocks.
@@ -352,14 +367,8 @@ func (st *store) runScript(
 			return scriptResult{}, err
 		}
 	}
-	if refused := c.receipt.RefuseNew; refused != nil {
-		kept, err := st.db.Client.Exists(ctx, names[len(names)-1]).Result() // the receipt
-		if err != nil {
-			return scriptResult{}, redisdb.WrapError("find a receipt", err)
-		}
-		if kept == 0 {
-			return scriptResult{}, refused
-		}
+	if err := c.receipt.CheckNew(ctx, st.db, names[len(names)-1]); err != nil {
+		return scriptResult{}, err
 	}
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey, names, args...)
 	st.changed(c.shard)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -172,20 +173,14 @@ func (st *store) forfeitTurn(ctx context.Context, at location, room Room) error 
 	player := principal.Caller{Role: principal.Player, UserID: room.Turn.UserID, GameID: room.GameID}
 	c := command{at, player, room.GameID, idempotency.Receipt{}, idempotency.NewNonce()}
 	turn := *room.Turn
-	for range maxScriptAttempts {
-		r, err := st.leave(ctx, c, room.settleWithout(player.UserID), turn.deadlineMS)
-		if err == nil && isWindowOver(r) { // as before a leave
-			if r, err = st.closeWindow(ctx, c, r.room); err == nil {
-				room = *r.room
-				continue
-			}
-		}
-		if err != nil || !r.isStale() {
-			return err // another status: the room has ended, as the next look finds
-		}
-		room = *r.room
+	_, err := retryStale(func(last scriptResult) (scriptResult, error) {
+		r, err := st.leave(ctx, c, cmp.Or(last.room, &room).settleWithout(player.UserID), turn.deadlineMS)
+		return st.closeIfOver(ctx, c, r, err) // as after a leave
+	})
+	if errors.Is(err, apierror.VersionConflict) {
+		return nil // at the next look
 	}
-	return nil // at the next look
+	return err // another status: the room has ended, as the next look finds
 }
 
 // shardsOf returns the shards of free rooms and the economies of games; the free shards together

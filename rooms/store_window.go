@@ -23,6 +23,17 @@ func isWindowOver(r scriptResult) bool {
 	return r.isStale() && slices.Equal(r.reply.Values, []string{windowReply})
 }
 
+// closeIfOver returns the result of a script. When that found a window that is over, closeIfOver
+// closes it; the result is stale, with the room after that.
+func (st *store) closeIfOver(ctx context.Context, c command, r scriptResult, err error) (scriptResult, error) {
+	if err != nil || !isWindowOver(r) {
+		return r, err
+	}
+	r, err = st.closeWindow(ctx, c, r.room)
+	r.reply = redisdb.Reply{Status: scripts.Stale}
+	return r, err
+}
+
 // hasWindow reports whether a window for reports runs in the room, or is over and not closed.
 func (r *Room) hasWindow() bool { return r.Status == Started && !r.ReportUntil.IsZero() }
 

@@ -16,7 +16,7 @@ const maxTurn = 24 * time.Hour
 
 // TurnInput gives a player the turn.
 type TurnInput struct {
-	RoomID  string `json:"roomId"`
+	RoomID  string `json:"roomId" required:"true"`
 	UserID  *int64 `json:"userId"`  // nil: nobody has the turn, and no clock runs
 	Seconds *int64 `json:"seconds"` // 1 to 86,400, from now on; required with UserID, and nil without
 }

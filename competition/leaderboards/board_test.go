@@ -427,7 +427,7 @@ func TestAPatchCountsFromTheNextSeason(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	before := f.create(Definition{Schedule: &Schedule{EverySeconds: 3600}})
 	b, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{
-		Name: new("New"), Schedule: new(&Schedule{EverySeconds: 7200}), Segments: &[]string{"country"},
+		Name: new("New"), Schedule: wire.Given(&Schedule{EverySeconds: 7200}), Segments: &[]string{"country"},
 	})
 	if err != nil || b.Name != "Top" || b.Next == nil || b.Next.Name != "New" ||
 		!b.Season.ClosesAt.Equal(*before.Season.ClosesAt) {
@@ -651,7 +651,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 		return b
 	}
 	players, withPlay := Writers{WriterPlayers}, &Rules{Max: new(ScoreInput("100")), Play: true}
-	b := patch(Patch{Writers: &players, Rules: &withPlay, KeepSeasons: new(int64(5))})
+	b := patch(Patch{Writers: &players, Rules: wire.Given(withPlay), KeepSeasons: new(int64(5))})
 	if b.Next == nil || b.NextFrom == nil || !b.NextFrom.Equal(*b.Season.ClosesAt) || b.Rules != nil {
 		t.Errorf("%+v", b)
 	}
@@ -659,7 +659,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 	f.mustSend(1, "500")
 
 	b = patch(Patch{
-		Writers: &Writers{WriterServer, WriterPlayers}, Rules: new(&Rules{Max: new(ScoreInput("9"))}),
+		Writers: &Writers{WriterServer, WriterPlayers}, Rules: wire.Given(&Rules{Max: new(ScoreInput("9"))}),
 		Effective: NowEffective,
 	})
 	if !b.Definition.mayWrite(WriterPlayers) || *b.Rules.Max != "9" || *b.KeepSeasons != 10 || *b.Next.KeepSeasons != 5 {
@@ -673,9 +673,9 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 	}
 	f.mustSend(1, "600")
 	for field, p := range map[string]Patch{
-		"schedule": {Schedule: new((*Schedule)(nil))}, "segments": {Segments: &[]string{"country"}},
-		"prizes": {Prizes: new((*Prizes)(nil))}, "graceSeconds": {GraceSeconds: new(int64(1))},
-		"league": {League: new((*League)(nil))},
+		"schedule": {Schedule: wire.Given[Schedule](nil)}, "segments": {Segments: &[]string{"country"}},
+		"prizes": {Prizes: wire.Given[Prizes](nil)}, "graceSeconds": {GraceSeconds: new(int64(1))},
+		"league": {League: wire.Given[League](nil)},
 	} {
 		p.Effective = NowEffective
 		_, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p)
@@ -692,7 +692,8 @@ func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
 	f.create(Definition{Writers: Writers{WriterPlayers}, Rules: &Rules{Play: true}})
 	patch := func(play bool) {
 		t.Helper()
-		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Rules: new(&Rules{Play: play})}); err != nil {
+		p := Patch{Rules: wire.Given(&Rules{Play: play})}
+		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,15 +1,15 @@
 package leaderboards
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/text"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
@@ -128,7 +128,7 @@ const (
 	maxKeepSeasons     = 400
 	defaultKeepSeasons = 10
 	maxSegments        = 4
-	maxMetadataBytes   = 4 << 10
+	maxMetadataKiB     = 4
 	maxRuleSeconds     = 7 * 86_400
 	minSeasonSeconds   = 60
 	maxSeasonSeconds   = 10 * 366 * 86_400
@@ -143,10 +143,10 @@ var (
 
 // withDefaults returns the definition with the defaults of what is absent.
 func (d Definition) withDefaults() Definition {
-	setDefault(&d.Order, Descending)
-	setDefault(&d.Operator, Best)
-	setDefault(&d.Ties, TiesFirst)
-	setDefault(&d.Shards, 1)
+	d.Order = cmp.Or(d.Order, Descending)
+	d.Operator = cmp.Or(d.Operator, Best)
+	d.Ties = cmp.Or(d.Ties, TiesFirst)
+	d.Shards = cmp.Or(d.Shards, 1)
 	if d.Writers == nil {
 		d.Writers = Writers{WriterServer}
 	}
@@ -158,24 +158,14 @@ func (d Definition) withDefaults() Definition {
 	}
 	if d.Subscore != nil {
 		sub := *d.Subscore
-		setDefault(&sub.Order, Descending)
-		setDefault(&sub.Operator, Best)
+		sub.Order = cmp.Or(sub.Order, Descending)
+		sub.Operator = cmp.Or(sub.Operator, Best)
 		d.Subscore = &sub
-	}
-	if len(d.Metadata) == 0 || string(d.Metadata) == "null" {
-		d.Metadata = wire.RawJSON("{}")
 	}
 	if d.Prizes != nil {
 		d.Prizes = d.Prizes.withDefaults()
 	}
 	return d
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // check returns invalid_request with every faulty field of a definition with its defaults.
@@ -187,22 +177,22 @@ func (d *Definition) check() error {
 	name, err := text.CheckLine("name", d.Name, maxNameRunes)
 	errs.Merge(err)
 	d.Name = name
-	checkWord(&errs, "order", d.Order, Descending, Ascending)
-	checkWord(&errs, "operator", d.Operator, Best, Last, Sum, Min, Max)
-	checkWord(&errs, "ties", d.Ties, TiesFirst, TiesShared)
-	checkRange(&errs, "decimals", int64(d.Decimals), 0, maxDecimals)
-	checkRange(&errs, "shards", int64(d.Shards), 1, maxShards)
-	checkRange(&errs, "graceSeconds", d.GraceSeconds, 0, maxGraceSeconds)
-	checkRange(&errs, "keepSeasons", *d.KeepSeasons, 0, maxKeepSeasons)
+	validate.Word(&errs, "order", d.Order, Descending, Ascending)
+	validate.Word(&errs, "operator", d.Operator, Best, Last, Sum, Min, Max)
+	validate.Word(&errs, "ties", d.Ties, TiesFirst, TiesShared)
+	validate.Range(&errs, "decimals", int64(d.Decimals), 0, maxDecimals)
+	validate.Range(&errs, "shards", int64(d.Shards), 1, maxShards)
+	validate.Range(&errs, "graceSeconds", d.GraceSeconds, 0, maxGraceSeconds)
+	validate.Range(&errs, "keepSeasons", *d.KeepSeasons, 0, maxKeepSeasons)
 	if d.StartsAt != nil && time.Until(*d.StartsAt) > maxSeasonSeconds*time.Second {
 		errs.Add("startsAt", "range", "must be within ten years")
 	}
 	if d.Subscore != nil {
-		checkWord(&errs, "subscore.order", d.Subscore.Order, Descending, Ascending)
-		checkWord(&errs, "subscore.operator", d.Subscore.Operator, Best, Last, Sum, Min, Max)
+		validate.Word(&errs, "subscore.order", d.Subscore.Order, Descending, Ascending)
+		validate.Word(&errs, "subscore.operator", d.Subscore.Operator, Best, Last, Sum, Min, Max)
 	}
 	if d.MaxEntries != nil {
-		checkRange(&errs, "maxEntries", *d.MaxEntries, int64(d.Shards), 1_000_000_000)
+		validate.Range(&errs, "maxEntries", *d.MaxEntries, int64(d.Shards), 1_000_000_000)
 	}
 	d.checkWriters(&errs)
 	d.checkSegments(&errs)
@@ -218,40 +208,8 @@ func (d *Definition) check() error {
 	if d.Prizes != nil {
 		d.Prizes.check(&errs)
 	}
-	d.Metadata = checkObject(&errs, "metadata", d.Metadata, maxMetadataBytes)
+	d.Metadata = validate.Object(&errs, "metadata", d.Metadata, maxMetadataKiB)
 	return errs.Err()
-}
-
-func checkWord[T ~string](errs *apierror.FieldErrors, field string, word T, known ...T) {
-	if !slices.Contains(known, word) {
-		words := make([]string, len(known))
-		for i, k := range known {
-			words[i] = string(k)
-		}
-		errs.Add(field, "unknown", "must be one of "+strings.Join(words, ", "))
-	}
-}
-
-func checkRange(errs *apierror.FieldErrors, field string, n, least, most int64) {
-	if n < least || n > most {
-		errs.Add(field, "range", fmt.Sprintf("must be %d to %d", least, most))
-	}
-}
-
-// checkObject returns a JSON object without white space.
-func checkObject(errs *apierror.FieldErrors, field string, object wire.RawJSON, maxBytes int) wire.RawJSON {
-	compact := object.Clone()
-	switch {
-	case compact.Compact() != nil || compact.Kind() != '{':
-		errs.Add(field, "type", "must be a JSON object")
-	case len(compact) > maxBytes:
-		errs.Add(field, "length", "must have at most "+strconv.Itoa(maxBytes)+" bytes")
-	case wire.HasInfinity(compact):
-		errs.Add(field, "range", "has a number that is too large for a double")
-	default:
-		return compact
-	}
-	return object
 }
 
 func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
@@ -259,7 +217,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		errs.Add("writers", "required", "must name at least one")
 	}
 	for i, w := range d.Writers {
-		checkWord(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers, WriterRooms)
+		validate.Word(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers, WriterRooms)
 		if slices.Contains(d.Writers[:i], w) {
 			errs.Add(fmt.Sprintf("writers[%d]", i), "duplicate", "is there twice")
 		}
@@ -327,10 +285,10 @@ func (r *Rules) check(errs *apierror.FieldErrors, decimals int) {
 	if bounds[0] != nil && bounds[1] != nil && *bounds[0] > *bounds[1] {
 		errs.Add("rules.max", "range", "must not be less than min")
 	}
-	checkRange(errs, "rules.minIntervalSeconds", r.MinIntervalSeconds, 0, maxRuleSeconds)
-	checkRange(errs, "rules.maxSubmissions", r.MaxSubmissions, 0, 1_000_000)
-	checkRange(errs, "rules.minPlaySeconds", r.MinPlaySeconds, 0, maxRuleSeconds)
-	checkRange(errs, "rules.maxPlaySeconds", r.MaxPlaySeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.minIntervalSeconds", r.MinIntervalSeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.maxSubmissions", r.MaxSubmissions, 0, 1_000_000)
+	validate.Range(errs, "rules.minPlaySeconds", r.MinPlaySeconds, 0, maxRuleSeconds)
+	validate.Range(errs, "rules.maxPlaySeconds", r.MaxPlaySeconds, 0, maxRuleSeconds)
 	if !r.Play && (r.MinPlaySeconds > 0 || r.MaxPlaySeconds > 0) {
 		errs.Add("rules.play", "required", "must be true for a shortest or longest play")
 	}
@@ -367,20 +325,20 @@ func (d *Definition) entriesExpectedPerShard() int64 {
 // shardOf returns the shard in which all of a player's entries are.
 func (d *Definition) shardOf(userID int64) int { return int(userID % int64(d.Shards)) }
 
-// Patch is a change of a definition; a nil field stays as it is.
+// Patch is a change of a definition; an absent member stays as it is.
 type Patch struct {
-	Name         *string
-	Writers      *Writers
-	Rules        **Rules    // a pointer to nil removes the rules
-	Schedule     **Schedule // likewise
-	GraceSeconds *int64
-	KeepSeasons  *int64
-	Segments     *[]string
-	MaxEntries   **int64
-	League       **League
-	Prizes       **Prizes
-	Metadata     wire.RawJSON
-	Effective    Effective
+	Name         *string                 `json:"name,omitzero"`
+	Writers      *Writers                `json:"writers,omitzero"`
+	Rules        wire.Nullable[Rules]    `json:"rules,omitzero"`
+	Schedule     wire.Nullable[Schedule] `json:"schedule,omitzero"`
+	GraceSeconds *int64                  `json:"graceSeconds,omitzero"`
+	KeepSeasons  *int64                  `json:"keepSeasons,omitzero"`
+	Segments     *[]string               `json:"segments,omitzero"`
+	MaxEntries   wire.Nullable[int64]    `json:"maxEntries,omitzero"`
+	League       wire.Nullable[League]   `json:"league,omitzero"`
+	Prizes       wire.Nullable[Prizes]   `json:"prizes,omitzero"`
+	Metadata     wire.RawJSON            `json:"metadata,omitzero"`
+	Effective    Effective               `json:"effective,omitzero" given:"nonzero"`
 }
 
 // Effective is from when a patch counts.
@@ -405,14 +363,14 @@ func (p *Patch) isNow() bool { return p.Effective == NowEffective }
 func (p *Patch) check() error {
 	var errs apierror.FieldErrors
 	if p.Effective != "" {
-		checkWord(&errs, "effective", p.Effective, NextEffective, NowEffective)
+		validate.Word(&errs, "effective", p.Effective, NextEffective, NowEffective)
 	}
 	for _, m := range []patchMember{
-		{"schedule", p.Schedule != nil},
+		{"schedule", p.Schedule.IsGiven},
 		{"graceSeconds", p.GraceSeconds != nil},
 		{"segments", p.Segments != nil},
-		{"league", p.League != nil},
-		{"prizes", p.Prizes != nil},
+		{"league", p.League.IsGiven},
+		{"prizes", p.Prizes.IsGiven},
 	} {
 		if m.isGiven && p.isNow() {
 			errs.Add(m.name, "range", "cannot change in a season that is open")
@@ -425,11 +383,11 @@ func (p *Patch) check() error {
 func (p *Patch) decidingMembers() (names []string) {
 	for _, m := range []patchMember{
 		{"writers", p.Writers != nil},
-		{"rules", p.Rules != nil},
-		{"schedule", p.Schedule != nil},
+		{"rules", p.Rules.IsGiven},
+		{"schedule", p.Schedule.IsGiven},
 		{"graceSeconds", p.GraceSeconds != nil},
-		{"maxEntries", p.MaxEntries != nil},
-		{"prizes", p.Prizes != nil},
+		{"maxEntries", p.MaxEntries.IsGiven},
+		{"prizes", p.Prizes.IsGiven},
 	} {
 		if m.isGiven {
 			names = append(names, m.name)
@@ -440,26 +398,20 @@ func (p *Patch) decidingMembers() (names []string) {
 
 // merge returns the definition with a patch.
 func (d Definition) merge(p Patch) Definition {
-	setIfGiven(&d.Name, p.Name)
-	setIfGiven(&d.Writers, p.Writers)
-	setIfGiven(&d.Rules, p.Rules)
-	setIfGiven(&d.Schedule, p.Schedule)
-	setIfGiven(&d.GraceSeconds, p.GraceSeconds)
+	wire.Set(&d.Name, p.Name)
+	wire.Set(&d.Writers, p.Writers)
+	p.Rules.SetIn(&d.Rules)
+	p.Schedule.SetIn(&d.Schedule)
+	wire.Set(&d.GraceSeconds, p.GraceSeconds)
 	if p.KeepSeasons != nil {
 		d.KeepSeasons = p.KeepSeasons
 	}
-	setIfGiven(&d.Segments, p.Segments)
-	setIfGiven(&d.MaxEntries, p.MaxEntries)
-	setIfGiven(&d.League, p.League)
-	setIfGiven(&d.Prizes, p.Prizes)
+	wire.Set(&d.Segments, p.Segments)
+	p.MaxEntries.SetIn(&d.MaxEntries)
+	p.League.SetIn(&d.League)
+	p.Prizes.SetIn(&d.Prizes)
 	if p.Metadata != nil {
 		d.Metadata = p.Metadata
 	}
 	return d
-}
-
-func setIfGiven[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/validate"
 )
 
 // League divides the players of a season into cohorts of a tier, each with an order of its own. The
@@ -31,7 +32,7 @@ const (
 )
 
 func (l *League) check(errs *apierror.FieldErrors, d *Definition) {
-	checkRange(errs, "league.size", int64(l.Size), minCohort, maxCohort)
+	validate.Range(errs, "league.size", int64(l.Size), minCohort, maxCohort)
 	if len(l.Tiers) < 1 || len(l.Tiers) > maxTiers {
 		errs.Add("league.tiers", "range", fmt.Sprintf("must be 1 to %d", maxTiers))
 	}
@@ -44,8 +45,8 @@ func (l *League) check(errs *apierror.FieldErrors, d *Definition) {
 			errs.Add(field, "duplicate", "is there twice")
 		}
 	}
-	checkRange(errs, "league.promote", int64(l.Promote), 0, maxCohort)
-	checkRange(errs, "league.relegate", int64(l.Relegate), 0, maxCohort)
+	validate.Range(errs, "league.promote", int64(l.Promote), 0, maxCohort)
+	validate.Range(errs, "league.relegate", int64(l.Relegate), 0, maxCohort)
 	if l.Promote+l.Relegate > l.Size {
 		errs.Add("league.relegate", "range", "must not be more, with promote, than the size")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -61,11 +62,11 @@ const (
 )
 
 func (p Prizes) withDefaults() *Prizes {
-	setDefault(&p.From, prizes.House)
+	p.From = cmp.Or(p.From, prizes.House)
 	p.Table = slices.Clone(p.Table)
 	for i := range p.Table {
 		if row := &p.Table[i]; row.AssetID != 0 {
-			setDefault(&row.Quantity, 1)
+			row.Quantity = cmp.Or(row.Quantity, 1)
 		}
 	}
 	return &p
@@ -73,8 +74,8 @@ func (p Prizes) withDefaults() *Prizes {
 
 // check adds an error for each field that is wrong whatever the token is.
 func (p *Prizes) check(errs *apierror.FieldErrors) {
-	checkWord(errs, "prizes.from", p.From, prizes.House, prizes.Mint)
-	checkRange(errs, "prizes.reviewSeconds", p.ReviewSeconds, 0, maxReviewSeconds)
+	validate.Word(errs, "prizes.from", p.From, prizes.House, prizes.Mint)
+	validate.Range(errs, "prizes.reviewSeconds", p.ReviewSeconds, 0, maxReviewSeconds)
 	if len(p.Table) < 1 || len(p.Table) > maxPrizeRows {
 		errs.Add("prizes.table", "range", fmt.Sprintf("must have 1 to %d rows", maxPrizeRows))
 		return
@@ -82,9 +83,9 @@ func (p *Prizes) check(errs *apierror.FieldErrors) {
 	hasUnits, bps := false, 0
 	for i, row := range p.Table {
 		field := fmt.Sprintf("prizes.table[%d].", i)
-		checkRange(errs, field+"fromPlace", int64(row.FromPlace), 1, maxPrizePlace)
-		checkRange(errs, field+"toPlace", int64(row.ToPlace), int64(max(1, row.FromPlace)), maxPrizePlace)
-		checkRange(errs, field+"shareBps", int64(row.ShareBps), 0, wallet.FullBps)
+		validate.Range(errs, field+"fromPlace", int64(row.FromPlace), 1, maxPrizePlace)
+		validate.Range(errs, field+"toPlace", int64(row.ToPlace), int64(max(1, row.FromPlace)), maxPrizePlace)
+		validate.Range(errs, field+"shareBps", int64(row.ShareBps), 0, wallet.FullBps)
 		given := 0
 		for _, is := range []bool{row.Prize != "", row.ShareBps != 0, row.AssetID != 0} {
 			if is {
@@ -95,7 +96,7 @@ func (p *Prizes) check(errs *apierror.FieldErrors) {
 			errs.Add(field+"prize", "required", "must have prize, shareBps or gameAssetId, and one of them alone")
 		}
 		if row.AssetID != 0 {
-			checkRange(errs, field+"quantity", row.Quantity, 1, maxPrizePieces)
+			validate.Range(errs, field+"quantity", row.Quantity, 1, maxPrizePieces)
 		} else if row.Quantity != 0 {
 			errs.Add(field+"quantity", "range", "is for an asset")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
@@ -551,20 +552,20 @@ func TestThePrizesOfASeasonAreThoseOfItsOpening(t *testing.T) {
 	f.create(Definition{Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"})})
 	f.mustSend(1, "1")
 	other := table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "4"})
-	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new(other)}); err != nil {
+	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given(other)}); err != nil {
 		t.Fatal(err)
 	}
 	bad := table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "11"})
-	_, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new(bad)})
+	_, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given(bad)})
 	wantError(t, err, apierror.InvalidRequest, "prizes.table")
-	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new(other)})
+	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: wire.Given(other)})
 	wantError(t, err, apierror.Forbidden, "")
 	f.end(1)
 	f.wantWon("1:1000")
 	f.mustSend(2, "1")
-	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new((*Prizes)(nil))})
+	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: wire.Given[Prizes](nil)})
 	wantError(t, err, apierror.Forbidden, "prizes")
-	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new((*Prizes)(nil))}); err != nil {
+	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given[Prizes](nil)}); err != nil {
 		t.Fatal(err)
 	}
 	f.end(2)
@@ -639,10 +640,11 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"void":    errorOnly(f.VoidSeason(ctx, server, f.gameID, "top", 1, "test")),
 		"hide":    errorOnly(f.SetHidden(ctx, server, f.gameID, "top", 1, 1, true)),
 		"remove":  errorOnly(f.Remove(ctx, server, f.gameID, "top", 1, 1)),
-		"writers": patch(Patch{Writers: &players}), "rules": patch(Patch{Rules: new((*Rules)(nil))}),
+		"writers": patch(Patch{Writers: &players}), "rules": patch(Patch{Rules: wire.Given[Rules](nil)}),
 		"now":      patch(Patch{Writers: &players, Effective: NowEffective}),
-		"schedule": patch(Patch{Schedule: new((*Schedule)(nil))}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
-		"entries": patch(Patch{MaxEntries: new(new(int64(1)))}), "prizes": patch(Patch{Prizes: new((*Prizes)(nil))}),
+		"schedule": patch(Patch{Schedule: wire.Given[Schedule](nil)}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
+		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}),
+		"prizes":  patch(Patch{Prizes: wire.Given[Prizes](nil)}),
 	} {
 		if !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("%s: %v; want forbidden", act, err)

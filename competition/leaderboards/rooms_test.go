@@ -113,7 +113,8 @@ func TestWhoARoomHasFedDoesNotCountAgain(t *testing.T) {
 	}
 	f.requireStandings("win", "1:1")
 	most := new(int64(2))
-	_, err := f.Patch(t.Context(), f.server(), f.gameID, "win", Patch{MaxEntries: &most, Effective: NowEffective})
+	p := Patch{MaxEntries: wire.Given(most), Effective: NowEffective}
+	_, err := f.Patch(t.Context(), f.server(), f.gameID, "win", p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adhocore/gronx"
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/validate"
 )
 
 // seasonsAhead is how many seasons to come have their boundaries stored.
@@ -108,7 +109,7 @@ func (s *Schedule) check(errs *apierror.FieldErrors) {
 		errs.Add("schedule", "required", "must have cron with timeZone, or everySeconds")
 		return
 	case s.Cron == "":
-		checkRange(errs, "schedule.everySeconds", s.EverySeconds, minSeasonSeconds, maxSeasonSeconds)
+		validate.Range(errs, "schedule.everySeconds", s.EverySeconds, minSeasonSeconds, maxSeasonSeconds)
 		if s.TimeZone != "" {
 			errs.Add("schedule.timeZone", "range", "is for cron")
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
@@ -173,11 +174,13 @@ func TestASeasonThatIsEndedByHandIsFollowedByOneOfTheNewestSchedule(t *testing.T
 		patch    Patch
 		want     time.Duration // how long the next season lasts
 	}{
-		"a shorter one":       {month, Patch{Schedule: new(&Schedule{EverySeconds: day})}, day * time.Second},
-		"none":                {month, Patch{Schedule: new((*Schedule)(nil))}, 0},
-		"one instead of none": {nil, Patch{Schedule: new(month)}, 30 * day * time.Second},
-		"the same":            {month, Patch{Schedule: new(&Schedule{EverySeconds: 30 * day})}, 30 * day * time.Second},
-		"a new name":          {month, Patch{Name: new("New")}, 30 * day * time.Second},
+		"a shorter one":       {month, Patch{Schedule: wire.Given(&Schedule{EverySeconds: day})}, day * time.Second},
+		"none":                {month, Patch{Schedule: wire.Given[Schedule](nil)}, 0},
+		"one instead of none": {nil, Patch{Schedule: wire.Given(month)}, 30 * day * time.Second},
+		"the same": {
+			month, Patch{Schedule: wire.Given(&Schedule{EverySeconds: 30 * day})}, 30 * day * time.Second,
+		},
+		"a new name": {month, Patch{Name: new("New")}, 30 * day * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, redistest.Single(t))

@@ -102,24 +102,12 @@ func New(db *redisdb.DB, players Players, games Games, o Options) *Service {
 
 // authorizeRead returns nil when the caller may see the boards of a game.
 func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, gameID int64) error {
-	switch {
-	case !caller.HasRole(principal.Player, principal.Server, principal.Operator):
-		return apierror.Forbidden
-	case !caller.CanAccessGame(gameID):
-		return apierror.GameNotFound
-	case caller.Role == principal.Operator:
-		_, err := s.games.Find(ctx, gameID)
-		return err
-	}
-	return nil
+	return games.AuthorizeRead(ctx, s.games, caller, gameID)
 }
 
 // authorizeManage returns nil when the caller is staff of a game.
 func (s *Service) authorizeManage(ctx context.Context, caller principal.Caller, gameID int64) error {
-	if caller.Role == principal.Player {
-		return apierror.Forbidden.WithReason("only an operator or the game's server can manage leaderboards")
-	}
-	return s.authorizeRead(ctx, caller, gameID)
+	return games.AuthorizeStaff(ctx, s.games, caller, gameID, "leaderboards")
 }
 
 // load returns a board that is not deleted, as it was at most boardTTL ago. It returns
@@ -168,7 +156,7 @@ func (s *Service) changeAt(
 	ctx context.Context, readClock func(context.Context) (int64, error), gameID int64, key string,
 	edit func(b *board, nowMS int64) (boardChange, error),
 ) (*board, error) {
-	for range maxAttempts {
+	return redisdb.RetryStale(maxAttempts, func() (*board, error) {
 		b, err := s.read(ctx, gameID, key)
 		if err != nil {
 			return nil, err
@@ -186,16 +174,13 @@ func (s *Service) changeAt(
 		}
 		err = s.store.define(ctx, gameID, key, b.version, c)
 		s.boards.Remove(boardID{gameID, key})
-		switch {
-		case err == nil:
-			s.store.setDue(ctx, gameID, key, now)
-			s.work.Changed(gameID)
-			return s.store.load(ctx, gameID, key)
-		case !errors.Is(err, errChangedSinceRead):
+		if err != nil {
 			return nil, err
 		}
-	}
-	return nil, apierror.VersionConflict
+		s.store.setDue(ctx, gameID, key, now)
+		s.work.Changed(gameID)
+		return s.store.load(ctx, gameID, key)
+	})
 }
 
 // bucketsOfNext returns the number of buckets for the seasons to come: as many as the last season
@@ -319,7 +304,7 @@ func (s *Service) Patch(
 		if err := d.check(); err != nil {
 			return c, err
 		}
-		if p.Prizes != nil {
+		if p.Prizes.IsGiven {
 			if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
 				return c, err
 			}

@@ -25,9 +25,6 @@ type store struct{ db *redisdb.DB }
 
 var seasonPacked = redisdb.PackedLayout{Name: "a season", Separator: '|', Layout: scripts.BoardSeason}
 
-// errChangedSinceRead means that the board has another version than the caller read.
-var errChangedSinceRead = errors.New("the board was changed since it was read")
-
 func encodeSeason(storeLayout int, s season) string {
 	number, closes := redisdb.PackedInt, ""
 	if s.closes != 0 {
@@ -193,7 +190,7 @@ func (c *boardChange) setCreated(ms int64) { c.set(keys.BoardCreatedField, strco
 func (c *boardChange) setDeleted(ms int64) { c.set(keys.BoardDeletedField, strconv.FormatInt(ms, 10)) }
 
 // define writes a change of the board of a version, "" for a new one. It returns board_exists, and
-// errChangedSinceRead.
+// redisdb.ErrStale.
 func (s *store) define(ctx context.Context, gameID int64, key, versionRead string, c boardChange) error {
 	args := scripts.BoardDefineArgs{Nonce: idempotency.NewNonce(), VersionRead: versionRead}.List(c.fields...)
 	for i, value := range args {
@@ -202,11 +199,8 @@ func (s *store) define(ctx context.Context, gameID int64, key, versionRead strin
 		}
 	}
 	reply, err := s.db.RunScript(ctx, scripts.BoardDefine, []string{keys.Board(gameID, key)}, args...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case reply.Status == scripts.Stale:
-		return errChangedSinceRead
 	}
 	return reply.Err(scripts.BoardDefine)
 }

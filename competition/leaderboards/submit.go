@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/secret"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -45,7 +46,7 @@ type Previous struct {
 }
 
 const (
-	maxDetailsBytes  = 1 << 10
+	maxDetailsKiB    = 1
 	maxEvidenceBytes = 512
 	// MaxBatch is the largest number of scores of one request.
 	MaxBatch = 100
@@ -256,7 +257,7 @@ func checkScore(errs *apierror.FieldErrors, field string, score ScoreInput, deci
 func (a *attempt) checkDetails(errs *apierror.FieldErrors) {
 	stored := details{Evidence: a.in.Evidence}
 	if len(a.in.Metadata) > 0 && string(a.in.Metadata) != "null" {
-		stored.Metadata = checkObject(errs, "metadata", a.in.Metadata, maxDetailsBytes)
+		stored.Metadata = validate.Object(errs, "metadata", a.in.Metadata, maxDetailsKiB)
 	}
 	if e := a.in.Evidence; e != nil {
 		for _, m := range []struct{ name, text string }{{"roomId", e.RoomID}, {"url", e.URL}, {"digest", e.Digest}} {

@@ -1,15 +1,16 @@
 package tournaments
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/text"
+	"github.com/parlor-games/parlor/internal/base/validate"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/rooms"
@@ -86,14 +87,14 @@ type Terms struct {
 
 // Bounds of a tournament.
 const (
-	maxNameRunes     = 80
-	maxMetadataBytes = 4 << 10
-	maxPayoutPlaces  = 1_000
-	maxPlayAttempts  = 1_000
-	maxRounds        = 64
-	maxGraceSeconds  = 86_400
-	maxDecimals      = 6
-	fullBps          = 10_000
+	maxNameRunes    = 80
+	maxMetadataKiB  = 4
+	maxPayoutPlaces = 1_000
+	maxPlayAttempts = 1_000
+	maxRounds       = 64
+	maxGraceSeconds = 86_400
+	maxDecimals     = 6
+	fullBps         = 10_000
 
 	minNoShowSeconds      = 5
 	maxNoShowSeconds      = 3_600
@@ -140,10 +141,10 @@ func (in CreateInput) Prepare(t Terms) (Definition, error) {
 	name, err := text.CheckLine("name", in.Name, maxNameRunes)
 	errs.Merge(err)
 	d.Name = name
-	checkWord(&errs, "format", d.Format, FormatScore, FormatElimination, FormatSwiss, FormatRoundRobin)
-	setDefault(&d.Visibility, Public)
-	checkWord(&errs, "visibility", d.Visibility, Public, Unlisted)
-	d.Metadata = checkObject(&errs, "metadata", in.Metadata)
+	validate.RequiredWord(&errs, "format", d.Format, FormatScore, FormatElimination, FormatSwiss, FormatRoundRobin)
+	d.Visibility = cmp.Or(d.Visibility, Public)
+	validate.Word(&errs, "visibility", d.Visibility, Public, Unlisted)
+	d.Metadata = validate.Object(&errs, "metadata", in.Metadata, maxMetadataKiB)
 	in.preparePayout(&d, &errs)
 	in.prepareTimes(&d, t, &errs)
 	if d.Format.MaxEntrants() > 0 { // else it is unknown, and so is what the format has
@@ -187,7 +188,7 @@ func (in CreateInput) prepareEntrants(d *Definition, errs *apierror.FieldErrors)
 	if in.MinEntrants != nil {
 		d.MinEntrants = *in.MinEntrants
 	}
-	checkRange(errs, "maxEntrants", in.MaxEntrants, least, d.Format.MaxEntrants())
+	validate.Range(errs, "maxEntrants", in.MaxEntrants, least, d.Format.MaxEntrants())
 	if in.MinEntrants == nil {
 		d.MinEntrants = min(d.MinEntrants, max(in.MaxEntrants, least))
 	} else if d.MinEntrants < least || d.MinEntrants > max(in.MaxEntrants, least) {
@@ -198,7 +199,7 @@ func (in CreateInput) prepareEntrants(d *Definition, errs *apierror.FieldErrors)
 func (in CreateInput) preparePayout(d *Definition, errs *apierror.FieldErrors) {
 	if in.RakeBps != nil {
 		d.RakeBps = *in.RakeBps
-		checkRange(errs, "rakeBps", d.RakeBps, 0, fullBps)
+		validate.Range(errs, "rakeBps", d.RakeBps, 0, fullBps)
 	}
 	if in.Payout == nil {
 		d.Payout = []int{fullBps}
@@ -256,8 +257,8 @@ func (in CreateInput) prepareTimes(d *Definition, t Terms, errs *apierror.FieldE
 	d.NoCheckIn = in.NoCheckIn
 	switch {
 	case d.CheckInOpensAt != nil:
-		setDefault(&d.NoCheckIn, NoCheckInRefund)
-		checkWord(errs, "noCheckIn", d.NoCheckIn, NoCheckInRefund, NoCheckInForfeit)
+		d.NoCheckIn = cmp.Or(d.NoCheckIn, NoCheckInRefund)
+		validate.Word(errs, "noCheckIn", d.NoCheckIn, NoCheckInRefund, NoCheckInForfeit)
 	case in.NoCheckIn != "":
 		errs.Add("noCheckIn", "forbidden", "is for a tournament with checkInOpensAt")
 	}
@@ -294,7 +295,7 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 	d.Attempts = 1
 	if in.Attempts != nil {
 		d.Attempts = *in.Attempts
-		checkRange(errs, "attempts", d.Attempts, 1, maxPlayAttempts)
+		validate.Range(errs, "attempts", d.Attempts, 1, maxPlayAttempts)
 	}
 	d.Board = &BoardSet{
 		Order: leaderboards.Descending, Operator: leaderboards.Best, Writers: leaderboards.Writers{leaderboards.WriterServer},
@@ -303,16 +304,16 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 		return
 	}
 	b := BoardSet(*in.Board)
-	setDefault(&b.Order, leaderboards.Descending)
-	setDefault(&b.Operator, leaderboards.Best)
+	b.Order = cmp.Or(b.Order, leaderboards.Descending)
+	b.Operator = cmp.Or(b.Operator, leaderboards.Best)
 	if b.Writers == nil {
 		b.Writers = d.Board.Writers
 	}
-	checkWord(errs, "board.order", b.Order, leaderboards.Descending, leaderboards.Ascending)
-	checkWord(errs, "board.operator", b.Operator,
+	validate.Word(errs, "board.order", b.Order, leaderboards.Descending, leaderboards.Ascending)
+	validate.Word(errs, "board.operator", b.Operator,
 		leaderboards.Best, leaderboards.Last, leaderboards.Sum, leaderboards.Min, leaderboards.Max)
-	checkRange(errs, "board.decimals", b.Decimals, 0, maxDecimals)
-	checkRange(errs, "board.graceSeconds", b.GraceSeconds, 0, maxGraceSeconds)
+	validate.Range(errs, "board.decimals", b.Decimals, 0, maxDecimals)
+	validate.Range(errs, "board.graceSeconds", b.GraceSeconds, 0, maxGraceSeconds)
 	if b.Rules != nil && b.Rules.MaxSubmissions != 0 {
 		errs.Add("board.rules.maxSubmissions", "forbidden", "is what attempts decides")
 	}
@@ -331,7 +332,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 	}
 	for i, w := range b.Writers {
 		field := fmt.Sprintf("board.writers[%d]", i)
-		checkWord(errs, field, w, leaderboards.WriterServer, leaderboards.WriterPlayers)
+		validate.RequiredWord(errs, field, w, leaderboards.WriterServer, leaderboards.WriterPlayers)
 		if slices.Contains(b.Writers[:i], w) {
 			errs.Add(field, "duplicate", "is there twice")
 		}
@@ -360,44 +361,44 @@ func (in CreateInput) prepareMatches(d *Definition, t Terms, errs *apierror.Fiel
 		return
 	}
 	d.Seeding, d.Draws = in.Seeding, in.Draws
-	setDefault(&d.Seeding, SeedRandom)
+	d.Seeding = cmp.Or(d.Seeding, SeedRandom)
 	if d.Seeding == SeedByRating {
 		errs.Add("seeding", "unknown", "must be random or joined: there are no ratings yet")
 	} else {
-		checkWord(errs, "seeding", d.Seeding, SeedRandom, SeedByJoined)
+		validate.Word(errs, "seeding", d.Seeding, SeedRandom, SeedByJoined)
 	}
 	d.prepareDraws(errs)
 	in.prepareDisputes(d, errs)
 	d.NoShowSeconds = defaultNoShowSeconds
 	if in.NoShowSeconds != nil {
 		d.NoShowSeconds = *in.NoShowSeconds
-		checkRange(errs, "noShowSeconds", d.NoShowSeconds, minNoShowSeconds, maxNoShowSeconds)
+		validate.Range(errs, "noShowSeconds", d.NoShowSeconds, minNoShowSeconds, maxNoShowSeconds)
 	}
 	d.MatchTimeoutSeconds = max(minMatchSeconds, int64(t.MatchTimeout/time.Second))
 	if in.MatchTimeoutSeconds != nil {
 		d.MatchTimeoutSeconds = *in.MatchTimeoutSeconds
-		checkRange(errs, "matchTimeoutSeconds", d.MatchTimeoutSeconds, minMatchSeconds, maxMatchSeconds)
+		validate.Range(errs, "matchTimeoutSeconds", d.MatchTimeoutSeconds, minMatchSeconds, maxMatchSeconds)
 	}
 	in.prepareRoom(d, errs)
 }
 
 func (d *Definition) prepareDraws(errs *apierror.FieldErrors) {
 	if d.Format == FormatElimination {
-		setDefault(&d.Draws, DrawReplay)
-		checkWord(errs, "draws", d.Draws, DrawReplay, DrawSeed)
+		d.Draws = cmp.Or(d.Draws, DrawReplay)
+		validate.Word(errs, "draws", d.Draws, DrawReplay, DrawSeed)
 		return
 	}
-	setDefault(&d.Draws, DrawHalf)
-	checkWord(errs, "draws", d.Draws, DrawReplay, DrawSeed, DrawHalf)
+	d.Draws = cmp.Or(d.Draws, DrawHalf)
+	validate.Word(errs, "draws", d.Draws, DrawReplay, DrawSeed, DrawHalf)
 }
 
 func (in CreateInput) prepareDisputes(d *Definition, errs *apierror.FieldErrors) {
 	d.Disputes, d.DisputeSeconds = in.Disputes, defaultDisputeSeconds
-	setDefault(&d.Disputes, DisputesRefund)
-	checkWord(errs, "disputes", d.Disputes, DisputesRefund, DisputesReplay, DisputesVoid)
+	d.Disputes = cmp.Or(d.Disputes, DisputesRefund)
+	validate.Word(errs, "disputes", d.Disputes, DisputesRefund, DisputesReplay, DisputesVoid)
 	if in.DisputeSeconds != nil {
 		d.DisputeSeconds = *in.DisputeSeconds
-		checkRange(errs, "disputeSeconds", d.DisputeSeconds, minDisputeSeconds, maxDisputeSeconds)
+		validate.Range(errs, "disputeSeconds", d.DisputeSeconds, minDisputeSeconds, maxDisputeSeconds)
 	}
 }
 
@@ -407,13 +408,13 @@ func (in CreateInput) prepareRoom(d *Definition, errs *apierror.FieldErrors) {
 		return
 	}
 	if in.Room.MaxPlayers != nil {
-		checkRange(errs, "room.maxPlayers", *in.Room.MaxPlayers, playersOfMatch, playersOfMatch)
+		validate.Range(errs, "room.maxPlayers", *in.Room.MaxPlayers, playersOfMatch, playersOfMatch)
 	}
 	if in.Room.SettledBy != "" {
 		d.Room.SettledBy = in.Room.SettledBy
-		checkWord(errs, "room.settlement", in.Room.SettledBy, rooms.SettledByServer, rooms.SettledByConsensus)
+		validate.Word(errs, "room.settlement", in.Room.SettledBy, rooms.SettledByServer, rooms.SettledByConsensus)
 	}
-	d.Room.Metadata = checkObject(errs, "room.metadata", in.Room.Metadata)
+	d.Room.Metadata = validate.Object(errs, "room.metadata", in.Room.Metadata, maxMetadataKiB)
 }
 
 func (in CreateInput) prepareSwiss(d *Definition, errs *apierror.FieldErrors) {
@@ -424,7 +425,7 @@ func (in CreateInput) prepareSwiss(d *Definition, errs *apierror.FieldErrors) {
 	}
 	if in.Rounds != nil {
 		d.Rounds = *in.Rounds
-		checkRange(errs, "rounds", d.Rounds, 1, maxRounds)
+		validate.Range(errs, "rounds", d.Rounds, 1, maxRounds)
 	}
 	if in.LateJoinRounds != nil {
 		d.LateJoinRounds = *in.LateJoinRounds
@@ -432,7 +433,7 @@ func (in CreateInput) prepareSwiss(d *Definition, errs *apierror.FieldErrors) {
 		if in.Rounds != nil {
 			most = max(d.Rounds-1, 0)
 		}
-		checkRange(errs, "lateJoinRounds", d.LateJoinRounds, 0, most)
+		validate.Range(errs, "lateJoinRounds", d.LateJoinRounds, 0, most)
 	}
 }
 
@@ -440,7 +441,7 @@ func (in CreateInput) prepareSwiss(d *Definition, errs *apierror.FieldErrors) {
 // invalid_amount, which the caller sees only when every other field is valid.
 func (in CreateInput) prepareMoney(d *Definition, t Terms, errs *apierror.FieldErrors) (amountErr error) {
 	if p := in.AddedPrize; p != nil {
-		checkWord(errs, "addedPrize.from", p.From, FromHouse, FromMint)
+		validate.RequiredWord(errs, "addedPrize.from", p.From, FromHouse, FromMint)
 	}
 	if in.EntryTokenID == 0 {
 		fee, err := in.EntryFee.ToUnits(wallet.MaxDecimals)
@@ -480,51 +481,4 @@ func (d *Definition) checkPot() error {
 			d.MaxEntrants, wallet.MaxUnits)
 	}
 	return nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-func checkWord[T ~string](errs *apierror.FieldErrors, field string, word T, known ...T) {
-	if slices.Contains(known, word) {
-		return
-	}
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	code := "unknown"
-	if word == "" {
-		code = "required"
-	}
-	errs.Add(field, code, "must be one of "+strings.Join(words, ", "))
-}
-
-func checkRange[T int | int64](errs *apierror.FieldErrors, field string, n, least, most T) {
-	if n < least || n > most {
-		errs.Add(field, "range", fmt.Sprintf("must be %d to %d", least, most))
-	}
-}
-
-// checkObject returns a JSON object without white space, {} for an absent one.
-func checkObject(errs *apierror.FieldErrors, field string, object wire.RawJSON) wire.RawJSON {
-	if len(object) == 0 || string(object) == "null" {
-		return wire.RawJSON("{}")
-	}
-	compact := object.Clone()
-	switch {
-	case compact.Compact() != nil || compact.Kind() != '{':
-		errs.Add(field, "type", "must be a JSON object")
-	case len(compact) > maxMetadataBytes:
-		errs.Add(field, "length", "must be at most 4 KiB")
-	case wire.HasInfinity(compact):
-		errs.Add(field, "range", "has a number that is too large for a double")
-	default:
-		return compact
-	}
-	return object
 }

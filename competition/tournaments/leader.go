@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
 const (
@@ -100,7 +101,7 @@ func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
 			return err
 		}
 		goesOn, err := s.step(ctx, by, t, now)
-		if errors.Is(err, errStale) {
+		if errors.Is(err, redisdb.ErrStale) {
 			continue
 		}
 		if err != nil || !goesOn {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/rooms"
 )
 
@@ -366,7 +367,7 @@ func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.T
 		switch {
 		case errors.Is(err, errLeaderReplaced), errors.Is(err, apierror.TournamentClosed), ctx.Err() != nil:
 			return false, err
-		case errors.Is(err, errStale), errors.Is(err, apierror.MatchDecided): // others were faster
+		case errors.Is(err, redisdb.ErrStale), errors.Is(err, apierror.MatchDecided): // others were faster
 		case err != nil:
 			errs = append(errs, err)
 		}
@@ -600,7 +601,7 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 			}
 		}
 		err = s.change(ctx, byStaff, t, &m, c)
-		if errors.Is(err, errStale) {
+		if errors.Is(err, redisdb.ErrStale) {
 			continue
 		}
 		s.work.Changed(e.GameID)

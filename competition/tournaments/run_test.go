@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -646,7 +647,7 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 		if _, err := f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, errStale) {
+		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, redisdb.ErrStale) {
 			t.Errorf("%v; want stale", err)
 		}
 		f.lead()

@@ -67,7 +67,7 @@ func onBehalfOf(gameID int64) principal.Caller {
 func (s *Service) StartAttempt(
 	ctx context.Context, caller principal.Caller, gameID, id int64,
 ) (Attempt, error) {
-	if err := s.authorizePlayer(caller, gameID); err != nil {
+	if err := caller.Authorize(gameID, principal.Player); err != nil {
 		return Attempt{}, err
 	}
 	t, err := s.store.load(ctx, gameID, id)

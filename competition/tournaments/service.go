@@ -130,34 +130,23 @@ func (s *Service) EventTopic(gameID, id int64) string { return s.store.eventTopi
 
 // authorizeRead returns nil when the caller may see the tournaments of a game.
 func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, gameID int64) error {
-	switch {
-	case !caller.HasRole(principal.Player, principal.Server, principal.Operator):
-		return apierror.Forbidden
-	case !caller.CanAccessGame(gameID):
-		return apierror.GameNotFound
-	case caller.Role == principal.Operator:
-		_, err := s.Games.Find(ctx, gameID)
-		return err
-	}
-	return nil
+	return games.AuthorizeRead(ctx, s.Games, caller, gameID)
 }
 
 // authorizeStaff returns nil when the caller is staff of a game.
 func (s *Service) authorizeStaff(ctx context.Context, caller principal.Caller, gameID int64) error {
-	if caller.Role == principal.Player {
-		return apierror.Forbidden.WithReason("only an operator or the game's server can manage tournaments")
-	}
-	return s.authorizeRead(ctx, caller, gameID)
+	return games.AuthorizeStaff(ctx, s.Games, caller, gameID, "tournaments")
 }
 
-// authorizeJudge returns forbidden to a server key that would decide about a prize that the
-// operator promised: every such act where the operator has left the results to the players, else
-// none but to cancel the tournament.
+// authorizeJudge is authorizeStaff that returns forbidden to a server key that would decide about a
+// prize that the operator promised: every such act where the operator has left the results to the
+// players, else none but to cancel the tournament.
 func (s *Service) authorizeJudge(
 	ctx context.Context, caller principal.Caller, gameID, id int64, act string, isCancel bool,
 ) error {
-	if caller.Role == principal.Operator {
-		return nil
+	err := s.authorizeStaff(ctx, caller, gameID)
+	if err != nil || caller.Role == principal.Operator {
+		return err
 	}
 	t, err := s.store.load(ctx, gameID, id)
 	if err != nil {
@@ -169,17 +158,6 @@ func (s *Service) authorizeJudge(
 		return nil
 	}
 	return apierror.Forbidden.WithReason("the operator promised the prize: only the operator can %s", act)
-}
-
-// authorizePlayer returns nil when the caller is a player of a game.
-func (s *Service) authorizePlayer(caller principal.Caller, gameID int64) error {
-	switch {
-	case caller.Role != principal.Player:
-		return apierror.Forbidden
-	case caller.GameID != gameID:
-		return apierror.GameNotFound
-	}
-	return nil
 }
 
 // Create makes a tournament and sets its added prize aside. Staff may.
@@ -254,12 +232,12 @@ func (s *Service) prepare(
 func (s *Service) replayCreate(
 	ctx context.Context, caller principal.Caller, gameID int64, rc idempotency.Receipt, err error,
 ) (ChangeResult, error) {
-	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
+	if !rc.MayReplay(err) {
 		return ChangeResult{}, err
 	}
 	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil, 0)
 	switch {
-	case errors.Is(replayErr, errStale):
+	case errors.Is(replayErr, redisdb.ErrStale):
 		return ChangeResult{}, err
 	case errors.Is(replayErr, apierror.LimitReached):
 		game, err := s.Games.Find(ctx, gameID)
@@ -288,7 +266,7 @@ func (s *Service) created(
 	case !t.isFunded: // it was cancelled for that, by the first request or by the leader
 		return ChangeResult{Replayed: replayed}, errNotFunded
 	}
-	return s.changed(ctx, gameID, id, replayed)
+	return s.changed(ctx, gameID, id, replayed, nil)
 }
 
 // errNotFunded is the error of a tournament whose added prize the house cannot pay.
@@ -335,8 +313,11 @@ func (s *Service) fund(ctx context.Context, t *tour) error {
 	return err
 }
 
-// changed returns a tournament after a change.
-func (s *Service) changed(ctx context.Context, gameID, id int64, replayed bool) (ChangeResult, error) {
+// changed returns a tournament after a change, or the error of the change.
+func (s *Service) changed(ctx context.Context, gameID, id int64, replayed bool, err error) (ChangeResult, error) {
+	if err != nil {
+		return ChangeResult{Replayed: replayed}, err
+	}
 	s.work.Changed(gameID)
 	t, err := s.store.load(ctx, gameID, id)
 	if err != nil {
@@ -354,15 +335,18 @@ func (s *Service) changed(ctx context.Context, gameID, id int64, replayed bool) 
 func (s *Service) Join(
 	ctx context.Context, caller principal.Caller, gameID, id int64, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizePlayer(caller, gameID); err != nil {
+	if err := caller.Authorize(gameID, principal.Player); err != nil {
 		return ChangeResult{}, err
 	}
 	t, err := s.store.load(ctx, gameID, id)
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	if err := s.checkStakeAge(ctx, caller, t.definition.EntryFeeUnits > 0); err != nil {
-		return ChangeResult{}, err
+	if t.definition.EntryFeeUnits > 0 {
+		err := games.CheckStakeAge(ctx, s.Games, s.Players.CreatedAt, caller, "tournaments with a fee")
+		if err != nil {
+			return ChangeResult{}, err
+		}
 	}
 	profile, err := s.Players.RecentProfile(ctx, caller.UserID)
 	if err != nil {
@@ -370,31 +354,7 @@ func (s *Service) Join(
 	}
 	profileJSON := string(users.AppendProfile(nil, profile))
 	replayed, err := s.store.join(ctx, s.store.newCommand(caller, gameID, id, rc), profileJSON)
-	if err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	return s.changed(ctx, gameID, id, replayed)
-}
-
-// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
-// who stake something.
-func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, isPaid bool) error {
-	if !isPaid {
-		return nil
-	}
-	game, err := s.Games.Find(ctx, caller.GameID)
-	if err != nil || game.Settings.MinStakeAge == 0 {
-		return err
-	}
-	createdAt, err := s.Players.CreatedAt(ctx, caller.UserID)
-	if err != nil {
-		return err
-	}
-	if mayFrom := createdAt.Add(game.Settings.MinStakeAge); time.Now().Before(mayFrom) {
-		return apierror.Forbidden.WithReason("the account is too new for tournaments with a fee").
-			WithMember("allowedAt", mayFrom)
-	}
-	return nil
+	return s.changed(ctx, gameID, id, replayed, err)
 }
 
 // Leave takes the calling player out. Before the start the fee goes back; after it the player is
@@ -404,15 +364,12 @@ func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, is
 func (s *Service) Leave(
 	ctx context.Context, caller principal.Caller, gameID, id int64, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizePlayer(caller, gameID); err != nil {
+	if err := caller.Authorize(gameID, principal.Player); err != nil {
 		return ChangeResult{}, err
 	}
 	c := s.store.newCommand(caller, gameID, id, rc)
 	replayed, err := s.store.leave(ctx, c, caller.UserID, EntrantOut)
-	if err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	return s.changed(ctx, gameID, id, replayed)
+	return s.changed(ctx, gameID, id, replayed, err)
 }
 
 // Disqualify takes a player out for good: the player cannot join again and is last. Before the
@@ -422,18 +379,12 @@ func (s *Service) Leave(
 func (s *Service) Disqualify(
 	ctx context.Context, caller principal.Caller, gameID, id, userID int64, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
-		return ChangeResult{}, err
-	}
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "disqualify a player", false); err != nil {
 		return ChangeResult{}, err
 	}
 	c := s.store.newCommand(caller, gameID, id, rc)
 	replayed, err := s.store.leave(ctx, c, userID, EntrantDisqualified)
-	if err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	return s.changed(ctx, gameID, id, replayed)
+	return s.changed(ctx, gameID, id, replayed, err)
 }
 
 // CheckIn notes that the calling player is there. A player who has checked in already gets the
@@ -443,14 +394,11 @@ func (s *Service) Disqualify(
 func (s *Service) CheckIn(
 	ctx context.Context, caller principal.Caller, gameID, id int64, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizePlayer(caller, gameID); err != nil {
+	if err := caller.Authorize(gameID, principal.Player); err != nil {
 		return ChangeResult{}, err
 	}
 	replayed, err := s.store.checkIn(ctx, s.store.newCommand(caller, gameID, id, rc))
-	if err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	return s.changed(ctx, gameID, id, replayed)
+	return s.changed(ctx, gameID, id, replayed, err)
 }
 
 // Start starts a tournament before its time; with too few players it is cancelled. Staff may, but
@@ -461,16 +409,11 @@ func (s *Service) CheckIn(
 func (s *Service) Start(
 	ctx context.Context, caller principal.Caller, gameID, id int64, _ idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
-		return ChangeResult{}, err
-	}
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "start the tournament", false); err != nil {
 		return ChangeResult{}, err
 	}
-	if err := s.store.start(ctx, byStaff, gameID, id, rand.Uint64()); err != nil {
-		return ChangeResult{}, err
-	}
-	return s.changed(ctx, gameID, id, false)
+	err := s.store.start(ctx, byStaff, gameID, id, rand.Uint64())
+	return s.changed(ctx, gameID, id, false, err)
 }
 
 // Cancel ends a tournament that is not being settled, and gives every fee back. Staff may. One that
@@ -480,9 +423,6 @@ func (s *Service) Start(
 func (s *Service) Cancel(
 	ctx context.Context, caller principal.Caller, gameID, id int64, _ idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
-		return ChangeResult{}, err
-	}
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "cancel the tournament", true); err != nil {
 		return ChangeResult{}, err
 	}
@@ -490,10 +430,8 @@ func (s *Service) Cancel(
 	if caller.Role == principal.Operator {
 		reason = CancelledByOperator
 	}
-	if err := s.store.cancel(ctx, byStaff, gameID, id, reason); err != nil {
-		return ChangeResult{}, err
-	}
-	return s.changed(ctx, gameID, id, false)
+	err := s.store.cancel(ctx, byStaff, gameID, id, reason)
+	return s.changed(ctx, gameID, id, false, err)
 }
 
 // Delete removes a tournament that has ended, with its board. What was paid stays in the ledger.
@@ -762,48 +700,42 @@ func (s *Service) Resolve(
 	ctx context.Context, caller principal.Caller, gameID, id int64, matchID string, winnerID int64,
 	_ idempotency.Receipt,
 ) (Match, bool, error) {
-	if err := s.authorizeStaff(ctx, caller, gameID); err != nil {
-		return Match{}, false, err
-	}
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "decide a match", false); err != nil {
 		return Match{}, false, err
 	}
-	for range maxAttempts {
+	m, err := redisdb.RetryStale(maxAttempts, func() (Match, error) {
 		t, err := s.store.load(ctx, gameID, id)
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		m, found, err := s.store.readMatch(ctx, t, matchID)
 		switch {
 		case err != nil:
-			return Match{}, false, err
+			return Match{}, err
 		case !found:
-			return Match{}, false, apierror.MatchNotFound
+			return Match{}, apierror.MatchNotFound
 		case m.isDecided() && m.WinnerID != nil && *m.WinnerID == winnerID && *m.Reason == ResolvedByHand:
-			return m, false, nil // sent again
+			return m, nil // sent again
 		case !m.has(winnerID):
-			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "unknown", "does not play in this match")
+			return Match{}, apierror.InvalidRequest.WithField("winnerId", "unknown", "does not play in this match")
 		}
 		states, err := s.store.readStates(ctx, t, []Match{m})
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		if states[winnerID] == EntrantOut || states[winnerID] == EntrantDisqualified {
-			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
+			return Match{}, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
 		}
 		err = s.store.report(ctx, byStaff, t, decision(&m, winnerID, ResolvedByHand))
-		if errors.Is(err, errStale) {
-			continue
-		}
 		if err != nil {
-			return Match{}, false, err
+			return Match{}, err
 		}
 		s.work.Changed(gameID)
 		s.closeRoom(ctx, t, &m)
 		m, _, err = s.store.readMatch(ctx, t, matchID)
-		return m, false, err
-	}
-	return Match{}, false, apierror.VersionConflict
+		return m, err
+	})
+	return m, false, err
 }
 
 // closeRoom cancels the room of a match that was decided without it. A room that stays open does no

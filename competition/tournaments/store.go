@@ -167,23 +167,14 @@ func (s *store) runCommand(
 	ctx context.Context, script *scripts.Script, c command, names []string, args ...any,
 ) (values []string, replayed bool, err error) {
 	receiptKey := keys.MoneyReceipt(c.gameID, c.caller.ActorID(), c.receipt.KeyDigest)
-	if refused := c.receipt.RefuseNew; refused != nil {
-		kept, err := s.db.Client.Exists(ctx, receiptKey).Result()
-		if err != nil {
-			return nil, false, redisdb.WrapError("find a receipt", err)
-		}
-		if kept == 0 {
-			return nil, false, refused
-		}
+	if err := c.receipt.CheckNew(ctx, s.db, receiptKey); err != nil {
+		return nil, false, err
 	}
 	reply, err := s.run(ctx, script, c.gameID, append([]string{receiptKey}, names...), args...)
 	if err != nil {
 		return nil, false, err
 	}
 	first, replayed := idempotency.FirstReply(c.nonce, reply)
-	if first.Status == scripts.Stale {
-		return nil, false, errStale
-	}
 	return first.Values, replayed, errorOf(script, first)
 }
 
@@ -209,7 +200,8 @@ func errorOf(script *scripts.Script, reply redisdb.Reply) error {
 }
 
 // create stores a new tournament with an id that newID has drawn, and returns its id, or that of an
-// earlier request. A nil definition looks for that only; then errStale means that there was none.
+// earlier request. A nil definition looks for that only; then redisdb.ErrStale means that there was
+// none.
 func (s *store) create(
 	ctx context.Context, c command, d *Definition, token *wallet.Token, mostOpen int64,
 ) (id int64, replayed bool, err error) {
@@ -304,25 +296,20 @@ func leadOf(fence int64) lead { return lead(strconv.FormatInt(fence, 10)) }
 // byStaff is the lead of a call by staff and of the result of a room: they have no fence.
 const byStaff lead = ""
 
-// errStale means that a tournament is not as it was read.
-var errStale = errors.New("the tournament has changed since it was read")
-
 // errLeaderReplaced means that another node leads now.
 var errLeaderReplaced = errors.New("another leader has taken over")
 
 // fenceReply follows stale when the leader has a successor.
 const fenceReply = "fence"
 
-// stepError returns the error of a script without a receipt: errStale, errLeaderReplaced and
-// redisdb.ErrSkewed for stale.
+// stepError returns the error of a script without a receipt: redisdb.ErrStale, errLeaderReplaced
+// and redisdb.ErrSkewed for stale.
 func stepError(script *scripts.Script, reply redisdb.Reply) error {
 	switch {
 	case reply.IsSkewed():
 		return redisdb.ErrSkewed
 	case reply.Status == scripts.Stale && slices.Equal(reply.Values, []string{fenceReply}):
 		return errLeaderReplaced
-	case reply.Status == scripts.Stale:
-		return errStale
 	}
 	return reply.Err(script)
 }

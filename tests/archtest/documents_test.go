@@ -34,7 +34,7 @@ func symbols(file *ast.File) map[string]bool {
 				switch s := spec.(type) {
 				case *ast.TypeSpec:
 					names[s.Name.Name] = true
-					visitFields(s.Type, func(f *ast.Ident, _ bool) { names[s.Name.Name+"."+f.Name] = true })
+					visitFields(s.Type, func(f *ast.Ident) { names[s.Name.Name+"."+f.Name] = true })
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						names[name.Name] = true

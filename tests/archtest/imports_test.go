@@ -82,7 +82,13 @@ type packageRow struct {
 // packageTable lists the arrows inside of a folder. A package without a row has none.
 var packageTable = []packageRow{
 	{"internal/base/logs", []string{"internal/base/apierror"}, "a line is about an error or a time, whatever wrote it"},
+	{"internal/base/principal", []string{"internal/base/apierror"}, "one error for a caller who may not"},
 	{"internal/base/text", []string{"internal/base/apierror"}, "one check for every line of text that a person types"},
+	{
+		"internal/base/validate",
+		[]string{"internal/base/apierror", "internal/base/wire"},
+		"one check for each kind of member that several domains have",
+	},
 	{
 		"internal/store/redisdb",
 		[]string{"internal/store/keys", "internal/store/storeclock"},

@@ -5,6 +5,8 @@ package principal
 import (
 	"slices"
 	"strconv"
+
+	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
 // Role is the kind of caller.
@@ -49,3 +51,23 @@ func (c Caller) HasRole(roles ...Role) bool { return slices.Contains(roles, c.Ro
 // CanAccessGame reports whether the caller may act on what belongs to the game. The operator may
 // for every game, players and servers for their own.
 func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.GameID == gameID }
+
+// Authorize returns nil for a caller with one of the roles who may act on what belongs to the game,
+// and else forbidden or game_not_found.
+func (c Caller) Authorize(gameID int64, roles ...Role) error {
+	switch {
+	case !c.HasRole(roles...):
+		return apierror.Forbidden
+	case !c.CanAccessGame(gameID):
+		return apierror.GameNotFound
+	}
+	return nil
+}
+
+// AuthorizeStaff is Authorize for all roles but players, who must not manage things.
+func (c Caller) AuthorizeStaff(gameID int64, things string) error {
+	if c.Role == Player {
+		return apierror.Forbidden.WithReason("only an operator or the game's server can manage %s", things)
+	}
+	return c.Authorize(gameID, Server, Operator)
+}

@@ -77,3 +77,23 @@ func TestReadingIsByTheLetter(t *testing.T) {
 		t.Error("a member in other case was taken for the field")
 	}
 }
+
+func TestANullableTellsNullFromAbsent(t *testing.T) {
+	type patch struct {
+		Name wire.Nullable[string] `json:"name,omitzero"`
+	}
+	for text, want := range map[string]string{`{}`: "old", `{"name":null}`: "", `{"name":"new"}`: "new"} {
+		var p patch
+		if err := wire.UnmarshalStrict([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		name := new("old")
+		if p.Name.SetIn(&name); name == nil {
+			name = new("")
+		}
+		again, err := wire.Marshal(p)
+		if *name != want || err != nil || string(again) != text {
+			t.Errorf("%s sets %q and becomes %s, %v", text, *name, again, err)
+		}
+	}
+}

@@ -30,22 +30,22 @@ type Asset struct {
 
 // CreateInput describes an asset to create; the fields are bounded as those of Asset.
 type CreateInput struct {
-	Name         string
-	TokenCode    string             // code of the token
-	Price        wallet.AmountInput // of one piece
-	Stock        *int64             // pieces, 0 … MaxStock; nil: no limit
-	PerUserLimit *int64             // pieces, 1 … MaxStock; nil: no limit
-	Metadata     wire.RawJSON       // a JSON object; nil: an empty one
+	Name         string             `json:"name"`
+	TokenCode    string             `json:"tokenId"`      // code of the token
+	Price        wallet.AmountInput `json:"price"`        // of one piece
+	Stock        *int64             `json:"stock"`        // pieces, 0 … MaxStock; nil: no limit
+	PerUserLimit *int64             `json:"perUserLimit"` // pieces, 1 … MaxStock; nil: no limit
+	Metadata     wire.RawJSON       `json:"metadata"`     // a JSON object; nil: an empty one
 }
 
-// PatchInput changes an asset; nil leaves a field as it is.
+// PatchInput changes an asset; an absent member stays as it is.
 type PatchInput struct {
-	Name         *string
-	Active       *bool
-	Price        *wallet.AmountInput // of one piece
-	Stock        **int64             // pieces left; the address of nil removes the limit
-	PerUserLimit **int64             // pieces; the address of nil removes the limit
-	Metadata     wire.RawJSON        // a JSON object
+	Name         *string              `json:"name"`
+	Active       *bool                `json:"active"`
+	Price        *wallet.AmountInput  `json:"price"`                 // of one piece
+	Stock        wire.Nullable[int64] `json:"stock,omitzero"`        // pieces left; null removes the limit
+	PerUserLimit wire.Nullable[int64] `json:"perUserLimit,omitzero"` // pieces; null removes the limit
+	Metadata     wire.RawJSON         `json:"metadata"`              // a JSON object
 }
 
 // ListQuery selects a page of a game's catalogue.
@@ -143,12 +143,8 @@ func (p PatchInput) validate() error {
 	if p.Name != nil {
 		v.checkName(*p.Name)
 	}
-	if p.Stock != nil {
-		v.checkLimit("stock", *p.Stock, 0)
-	}
-	if p.PerUserLimit != nil {
-		v.checkLimit("perUserLimit", *p.PerUserLimit, 1)
-	}
+	v.checkLimit("stock", p.Stock.Value, 0)
+	v.checkLimit("perUserLimit", p.PerUserLimit.Value, 1)
 	v.checkMetadata(p.Metadata)
 	return v.Err()
 }

@@ -523,10 +523,10 @@ func (m *model) patch(t *rapid.T) {
 		p.Price = new(m.amountInput(a.price))
 	case 1:
 		a.stock = drawLimit(t, "stock", 0)
-		p.Stock = &a.stock
+		p.Stock = wire.Given(a.stock)
 	case 2:
 		a.limit = drawLimit(t, "limit", 1)
-		p.PerUserLimit = &a.limit
+		p.PerUserLimit = wire.Given(a.limit)
 	default:
 		a.active = !a.active
 		p.Active = &a.active

@@ -61,23 +61,12 @@ func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 
 // authorizeRead returns nil when the caller may see what is on sale in the game.
 func authorizeRead(caller principal.Caller, gameID int64) error {
-	switch caller.Role {
-	case principal.Operator, principal.Server, principal.Player:
-		if !caller.CanAccessGame(gameID) {
-			return apierror.GameNotFound
-		}
-		return nil
-	default:
-		return apierror.Forbidden
-	}
+	return caller.Authorize(gameID, principal.Operator, principal.Server, principal.Player)
 }
 
 // authorizeManage returns nil when the caller may see and change the whole catalogue of the game.
 func authorizeManage(caller principal.Caller, gameID int64) error {
-	if caller.Role == principal.Player {
-		return apierror.Forbidden.WithReason("only an operator or the game's server can manage assets")
-	}
-	return authorizeRead(caller, gameID)
+	return caller.AuthorizeStaff(gameID, "assets")
 }
 
 // Create puts an asset on sale in a game. The caller must be an operator or the server of the game.

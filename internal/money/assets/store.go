@@ -79,11 +79,11 @@ func (s store) patch(ctx context.Context, gameID, id int64, p PatchInput, price 
 	if price != nil {
 		priceText = price.String()
 	}
-	if p.Stock != nil {
-		stock = optionalText(*p.Stock)
+	if p.Stock.IsGiven {
+		stock = optionalText(p.Stock.Value)
 	}
-	if p.PerUserLimit != nil {
-		limit = optionalText(*p.PerUserLimit)
+	if p.PerUserLimit.IsGiven {
+		limit = optionalText(p.PerUserLimit.Value)
 	}
 	var fields []any
 	if p.Name != nil {

@@ -85,7 +85,7 @@ func (m *model) step() {
 // must fails the test for an error but a stale one.
 func (m *model) must(err error) bool {
 	m.t.Helper()
-	if err != nil && !errors.Is(err, errStale) && !errors.Is(err, ErrPaying) {
+	if err != nil && !errors.Is(err, redisdb.ErrStale) && !errors.Is(err, ErrPaying) {
 		m.t.Fatalf("%v", err)
 	}
 	return err == nil

@@ -1,6 +1,7 @@
 package prizes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +37,6 @@ const (
 
 // ErrPaying means that a line of the plan is paid, so that the source cannot be voided.
 var ErrPaying = errors.New("the prizes are being paid")
-
-// errStale means that the store is not as it was read.
-var errStale = errors.New("the prizes have changed since they were read")
 
 var sourcePattern = regexp.MustCompile(`^(board:[a-z0-9_-]{1,64}|tour):[0-9]{1,18}$`)
 
@@ -141,16 +139,13 @@ func (s *Service) FundSeason(
 		limit, _ := token.DayLimit(gameID)
 		call.dayLimit = &limit
 	}
-	for range maxAttempts {
-		isFunded, err = s.store.fund(ctx, call)
-		if !errors.Is(err, errStale) {
-			return isFunded, err
+	return redisdb.RetryStale(maxAttempts, func() (bool, error) {
+		isFunded, err := s.store.fund(ctx, call)
+		if errors.Is(err, redisdb.ErrStale) { // fold, so that the script need not read much to know the house
+			err = cmp.Or(s.wallets.Fold(ctx, gameID), err)
 		}
-		if err := s.wallets.Fold(ctx, gameID); err != nil { // so that the script need not read much to know the house
-			return false, err
-		}
-	}
-	return false, apierror.VersionConflict
+		return isFunded, err
+	})
 }
 
 // Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a
@@ -176,12 +171,10 @@ func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines [
 	if err := s.wallets.CheckMoney(gameID); err != nil {
 		return err
 	}
-	for range maxAttempts {
-		if err := s.store.plan(ctx, gameID, source, texts); !errors.Is(err, errStale) {
-			return err
-		}
-	}
-	return apierror.VersionConflict
+	_, err := redisdb.RetryStale(maxAttempts, func() (struct{}, error) {
+		return struct{}{}, s.store.plan(ctx, gameID, source, texts)
+	})
+	return err
 }
 
 // Pay pays the lines of the plan that are not paid yet, and returns what is left of the pool to
@@ -196,17 +189,14 @@ func (s *Service) Pay(ctx context.Context, gameID int64, source string) (done bo
 	}
 	code := ""
 	defer func() { s.wallets.MintChanged(gameID, code) }()
-	for range maxAttempts {
+	return redisdb.RetryStale(maxAttempts, func() (done bool, err error) {
 		prize, err := s.store.read(ctx, gameID, source)
 		code = prize.TokenCode
 		for err == nil && prize.State == StatePlanned {
 			prize, err = s.store.pay(ctx, gameID, prize)
 		}
-		if !errors.Is(err, errStale) {
-			return err == nil && prize.State == StatePaid, err
-		}
-	}
-	return false, apierror.VersionConflict
+		return err == nil && prize.State == StatePaid, err
+	})
 }
 
 // Void returns the whole pool to where it came from: nobody gets a prize, and the source is never

@@ -67,8 +67,8 @@ type fundCall struct {
 // maxEntriesParsed bounds how many ledger entries a script reads to know what the house has.
 const maxEntriesParsed = 200
 
-// fund reports whether the source has been funded. It returns errStale when too many entries of the
-// ledger are not folded.
+// fund reports whether the source has been funded. It returns redisdb.ErrStale when too many
+// entries of the ledger are not folded.
 func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	names := []string{
 		keys.Prize(c.gameID, c.source), keys.Totals(c.gameID), keys.Ledger(c.gameID), keys.LedgerBase(c.gameID),
@@ -96,7 +96,7 @@ func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 		if len(reply.Values) > 0 { // the budget is spent
 			return false, nil
 		}
-		return false, errStale
+		return false, redisdb.ErrStale
 	case apierror.InsufficientFunds.Code:
 		return false, nil
 	case apierror.LimitReached.Code:
@@ -108,7 +108,7 @@ func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	return false, reply.Err(scripts.PrizeFund)
 }
 
-// plan stores a plan. It returns errStale when another plan came between.
+// plan stores a plan. It returns redisdb.ErrStale when another plan came between.
 func (s store) plan(ctx context.Context, gameID int64, source string, lines []string) error {
 	for first := 0; first == 0 || first < len(lines); first += s.linesAtOnce {
 		if err := s.planFrom(ctx, gameID, source, lines, first); err != nil {
@@ -130,8 +130,6 @@ func (s store) planFrom(ctx context.Context, gameID int64, source string, lines 
 	switch {
 	case err != nil:
 		return err
-	case reply.Status == scripts.Stale:
-		return errStale
 	case reply.Status == apierror.InvalidAmount.Code:
 		return apierror.InvalidAmount.WithReason("the plan of %s pays more than its pool", source)
 	}
@@ -139,7 +137,7 @@ func (s store) planFrom(ctx context.Context, gameID int64, source string, lines 
 }
 
 // pay pays the next lines of a plan, and returns how far the prizes are at least then, without
-// PaidUnits. It returns errStale when others have paid some of the lines meanwhile.
+// PaidUnits. It returns redisdb.ErrStale when others have paid some of the lines meanwhile.
 func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	lines, err := s.db.Client.LRange(ctx, keys.PrizePlan(gameID, p.Source),
 		int64(p.Next), int64(p.Next+s.linesAtOnce-1)).Result()
@@ -174,8 +172,6 @@ func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	switch {
 	case err != nil:
 		return p, err
-	case reply.Status == scripts.Stale:
-		return p, errStale
 	case reply.Status != scripts.OK:
 		return p, reply.Err(scripts.PrizePay)
 	}

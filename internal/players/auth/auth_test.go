@@ -15,6 +15,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -246,7 +247,7 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		first, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
-			ServerSideID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x")),
+			ServerSideID: "ü-1", Username: new("Ada"), Avatar: wire.Given(new("https://a.example/x")),
 		})
 		if err != nil || first.User.Username != "Ada" || first.User.Avatar == nil || first.User.Kind != users.KindExternal {
 			t.Fatalf("%+v, %v", first, err)
@@ -256,7 +257,7 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 			t.Errorf("%+v, %v", again.User, err)
 		}
 		again, err = f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
-			ServerSideID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil)),
+			ServerSideID: "ü-1", Username: new("Bob"), Avatar: wire.Given[string](nil),
 		})
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Bob" || again.User.Avatar != nil {
 			t.Errorf("%+v, %v", again.User, err)

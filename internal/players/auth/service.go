@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/secret"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/sessions"
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -237,9 +238,9 @@ func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error
 
 // ExchangeInput names a player by the id that the game's own server has for them.
 type ExchangeInput struct {
-	ServerSideID string   // 1 to 255 bytes
-	Username     *string  // replaces the player's; nil leaves it
-	Avatar       **string // replaces the player's; nil leaves it, a pointer to nil removes it
+	ServerSideID string                // 1 to 255 bytes
+	Username     *string               // replaces the player's; nil leaves it
+	Avatar       wire.Nullable[string] // replaces the player's; absent leaves it, null removes it
 }
 
 // Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
@@ -261,7 +262,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 		return SignInResult{}, err
 	}
 	changesUsername := profile.Username != nil && *profile.Username != user.Username
-	changesAvatar := in.Avatar != nil && !equalOptional(*in.Avatar, user.Avatar)
+	changesAvatar := in.Avatar.IsGiven && !equalOptional(in.Avatar.Value, user.Avatar)
 	if changesUsername || changesAvatar {
 		patch := users.PatchInput{Username: profile.Username, Avatar: in.Avatar}
 		if user, err = s.users.Patch(ctx, caller, user.ID, patch); err != nil {
@@ -283,9 +284,9 @@ func (in ExchangeInput) validate(avatarHosts []string) (users.ProfileInput, erro
 		errs.Merge(err)
 		profile.Username = &name
 	}
-	if in.Avatar != nil {
-		profile.Avatar = *in.Avatar
-		errs.Merge(users.CheckAvatar(*in.Avatar, avatarHosts))
+	if in.Avatar.IsGiven {
+		profile.Avatar = in.Avatar.Value
+		errs.Merge(users.CheckAvatar(in.Avatar.Value, avatarHosts))
 	}
 	return profile, errs.Err()
 }

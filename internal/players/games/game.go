@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/text"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // Game is one game. All readers share what the service returns: copy slices before changing them.
@@ -53,12 +54,12 @@ type Definition struct {
 	Settings    SettingsPatch
 }
 
-// PatchInput is a change of a game; a nil field stays as it is.
+// PatchInput is a change of a game; an absent field stays as it is.
 type PatchInput struct {
 	Version     int64 // the version that the caller read; 0 changes whichever is newest
 	Name        *string
 	Origins     *[]string
-	SignupGrant **SignupGrantInput // a pointer to nil removes the grant
+	SignupGrant wire.Nullable[SignupGrantInput]
 	Settings    SettingsPatch
 }
 

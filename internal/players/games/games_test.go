@@ -225,7 +225,8 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 		) {
 			t.Errorf("a change of an older version: %v", err)
 		}
-		got, err = s.Patch(t.Context(), operator, g.ID, games.PatchInput{SignupGrant: new((*games.SignupGrantInput)(nil))})
+		got, err = s.Patch(t.Context(), operator, g.ID,
+			games.PatchInput{SignupGrant: wire.Given[games.SignupGrantInput](nil)})
 		if err != nil || got.SignupGrant != nil || got.Name != "Go" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -241,7 +242,7 @@ func TestConcurrentPatchesLoseNothing(t *testing.T) {
 		changes := []games.PatchInput{
 			{Name: new("Go")},
 			{Origins: &[]string{"null"}},
-			{SignupGrant: new(&games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "1"})},
+			{SignupGrant: wire.Given(&games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "1"})},
 			{Settings: games.SettingsPatch{RakeBps: new(1)}},
 			{Settings: games.SettingsPatch{MaxPlayers: new(3)}},
 		}
@@ -486,7 +487,7 @@ func TestTheValidatorChecksRulesAndGrants(t *testing.T) {
 		}
 		p := games.PatchInput{Settings: test.settings}
 		if test.grant != nil {
-			p.SignupGrant = &test.grant
+			p.SignupGrant = wire.Given(test.grant)
 		}
 		if _, err := s.Patch(t.Context(), operator, g.ID, p); !errors.Is(err, test.want) {
 			t.Errorf("Patch with %s returned %v, want %v", name, err, test.want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // Quotas is how much a game may have in the store. Only the operator changes it.
@@ -102,7 +103,7 @@ func (q Quotas) merge(p *QuotasPatch) Quotas {
 		return q
 	}
 	for _, row := range QuotaTable() {
-		setIfGiven(row.of(&q), *row.inPatch(p))
+		wire.Set(row.of(&q), *row.inPatch(p))
 	}
 	return q
 }

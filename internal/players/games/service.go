@@ -86,13 +86,7 @@ func newServerKey(gameID int64) string {
 // authorize returns nil when the caller may act on a game: its server and the operator. It returns
 // game_not_found to the server of another game, and forbidden to everybody else.
 func authorize(caller principal.Caller, gameID int64) error {
-	switch {
-	case caller.Role != principal.Operator && caller.Role != principal.Server:
-		return apierror.Forbidden
-	case !caller.CanAccessGame(gameID):
-		return apierror.GameNotFound
-	}
-	return nil
+	return caller.Authorize(gameID, principal.Server, principal.Operator)
 }
 
 func authorizeOperator(caller principal.Caller) error {
@@ -276,11 +270,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if err := p.authorize(caller); err != nil {
 		return Game{}, err
 	}
-	var input *SignupGrantInput
-	if p.SignupGrant != nil {
-		input = *p.SignupGrant
-	}
-	grant, err := s.checkWithValidator(ctx, p.Settings, input)
+	grant, err := s.checkWithValidator(ctx, p.Settings, p.SignupGrant.Value)
 	if err != nil {
 		return Game{}, err
 	}
@@ -299,10 +289,10 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if err := s.checkPrizeFeeds(ctx, id, changed.Settings, p.Settings); err != nil {
 			return Game{}, err
 		}
-		if p.SignupGrant != nil {
+		if p.SignupGrant.IsGiven {
 			changed.SignupGrant = grant
 		}
-		if p.SignupGrant != nil || p.Settings.GrantLimitPerDay.IsGiven {
+		if p.SignupGrant.IsGiven || p.Settings.GrantLimitPerDay.IsGiven {
 			if err := s.checkGrantLimit(ctx, changed); err != nil {
 				return Game{}, err
 			}
@@ -316,7 +306,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 			return Game{}, err
 		}
 		err = s.store.patch(ctx, changed)
-		if errors.Is(err, errChangedSinceRead) {
+		if errors.Is(err, redisdb.ErrStale) {
 			continue
 		}
 		if err != nil {
@@ -336,7 +326,7 @@ func (p PatchInput) authorize(caller principal.Caller) error {
 		return nil
 	}
 	var errs apierror.FieldErrors
-	if p.SignupGrant != nil {
+	if p.SignupGrant.IsGiven {
 		errs.Add("welcomeGrant", "forbidden", "only the operator can change it")
 	}
 	p.Settings.checkServerMayChange(&errs)

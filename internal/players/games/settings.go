@@ -80,7 +80,7 @@ type SettingsPatch struct {
 	Quotas      *QuotasPatch `json:"quotas,omitzero"`
 
 	// GrantLimitPerDay may be null: as much as the game's servers may mint.
-	GrantLimitPerDay GivenDayLimit `json:"grantLimitPerDay,omitzero"`
+	GrantLimitPerDay wire.Nullable[DayLimit] `json:"grantLimitPerDay,omitzero"`
 
 	Settlements *[]Settlement `json:"settlements,omitzero"`
 
@@ -126,7 +126,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		Boards:              &boards,
 		Settlements:         &s.Settlements,
 		Quotas:              s.Quotas.asPatch(),
-		GrantLimitPerDay:    GivenDayLimit{true, s.GrantLimitPerDay},
+		GrantLimitPerDay:    wire.Given(&s.GrantLimitPerDay),
 		ProgressRules:       rules,
 	}
 }
@@ -172,27 +172,14 @@ func (l DayLimit) MarshalJSON() ([]byte, error) {
 	return []byte(l), nil
 }
 
-// GivenDayLimit is a DayLimit in a patch. It tells null from an absent member.
-type GivenDayLimit struct {
-	IsGiven bool
-	Limit   DayLimit
-}
-
-// MarshalJSON returns the limit.
-func (l GivenDayLimit) MarshalJSON() ([]byte, error) { return l.Limit.MarshalJSON() }
-
-// UnmarshalJSON decodes a number, a decimal string or null.
-func (l *GivenDayLimit) UnmarshalJSON(raw []byte) error {
-	l.IsGiven, l.Limit = true, ""
-	if string(raw) == "null" {
-		return nil
-	}
+// UnmarshalJSON decodes a number or a decimal string.
+func (l *DayLimit) UnmarshalJSON(raw []byte) error {
 	text := strings.Trim(string(raw), `"`)
 	integer, _, _ := strings.Cut(text, ".")
 	if len(text) > maxDayLimitBytes || !decimalPattern.MatchString(text) || len(integer) > 1 && integer[0] == '0' {
 		return errors.New("must be an amount: a number or a decimal string")
 	}
-	l.Limit = DayLimit(text)
+	*l = DayLimit(text)
 	return nil
 }
 
@@ -213,26 +200,27 @@ const (
 
 // merge returns the settings with the members of a patch that are present.
 func (s Settings) merge(p SettingsPatch) Settings {
-	setIfGiven(&s.RakeBps, p.RakeBps)
-	setIfGiven(&s.MinRakeBps, p.MinRakeBps)
-	setIfGiven(&s.MaxRakeBps, p.MaxRakeBps)
+	wire.Set(&s.RakeBps, p.RakeBps)
+	wire.Set(&s.MinRakeBps, p.MinRakeBps)
+	wire.Set(&s.MaxRakeBps, p.MaxRakeBps)
 	s.RakeBps = max(s.RakeBps, s.MinRakeBps) // the game's own rake follows a raised minimum
 	s.MaxRakeBps = max(s.MaxRakeBps, s.MinRakeBps)
-	setIfGiven(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
-	setIfGiven(&s.ReportWindow, (*time.Duration)(p.ReportWindowSeconds))
-	setIfGiven(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
-	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
-	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
-	setIfGiven(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
-	setIfGiven(&s.Issuers, p.Issuers)
-	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
-	setIfGiven(&s.StateKeys, p.StateKeys)
-	setIfGiven(&s.TurnTimeout, p.TurnTimeout)
-	setIfGiven(&s.Boards, p.Boards)
-	setIfGiven(&s.Settlements, p.Settlements)
+	wire.Set(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
+	wire.Set(&s.ReportWindow, (*time.Duration)(p.ReportWindowSeconds))
+	wire.Set(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
+	wire.Set(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
+	wire.Set(&s.MaxPlayers, p.MaxPlayers)
+	wire.Set(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
+	wire.Set(&s.Issuers, p.Issuers)
+	wire.Set(&s.AvatarHosts, p.AvatarHosts)
+	wire.Set(&s.StateKeys, p.StateKeys)
+	wire.Set(&s.TurnTimeout, p.TurnTimeout)
+	wire.Set(&s.Boards, p.Boards)
+	wire.Set(&s.Settlements, p.Settlements)
 	s.Quotas = s.Quotas.merge(p.Quotas)
 	if p.GrantLimitPerDay.IsGiven {
-		s.GrantLimitPerDay = p.GrantLimitPerDay.Limit
+		s.GrantLimitPerDay = ""
+		wire.Set(&s.GrantLimitPerDay, p.GrantLimitPerDay.Value)
 	}
 	switch string(p.ProgressRules) {
 	case "":
@@ -242,12 +230,6 @@ func (s Settings) merge(p SettingsPatch) Settings {
 		s.ProgressRules = p.ProgressRules
 	}
 	return s
-}
-
-func setIfGiven[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // check adds an error for each faulty field of a patch of the current settings, except the progress

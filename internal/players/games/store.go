@@ -21,8 +21,6 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-var errChangedSinceRead = errors.New("the game was changed since it was read")
-
 // document is the definition of a game as it is stored; settings that are absent have their
 // defaults.
 type document struct {
@@ -57,8 +55,8 @@ func (s *store) create(ctx context.Context, g Game, keyDigest string) error {
 	return s.runScript(ctx, scripts.GameCreate, g.ID, scripts.GameCreateArgs{Doc: doc, Digest: keyDigest}.List()...)
 }
 
-// patch replaces the game of version g.Version. It returns errStale when the stored version is
-// another one.
+// patch replaces the game of version g.Version. It returns redisdb.ErrStale when the stored version
+// is another one.
 func (s *store) patch(ctx context.Context, g Game) error {
 	doc, err := encodeDocument(g)
 	if err != nil {
@@ -88,11 +86,8 @@ func (s *store) removeServerKey(ctx context.Context, id int64, digest string) er
 // runScript runs a script that changes one game.
 func (s *store) runScript(ctx context.Context, script *scripts.Script, id int64, args ...any) error {
 	reply, err := s.db.RunScript(ctx, script, []string{keys.Game(id)}, args...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case reply.Status == scripts.Stale:
-		return errChangedSinceRead
 	}
 	return reply.Err(script)
 }

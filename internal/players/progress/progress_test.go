@@ -450,7 +450,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		})
 		for _, checked := range []int64{notChecked, 0} {
 			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: []byte(`"size":2`)}
-			if _, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes}); !errors.Is(err, errStale) {
+			if _, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes}); !errors.Is(err, redisdb.ErrStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
 		}

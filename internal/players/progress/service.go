@@ -191,7 +191,7 @@ func (s *Service) saveVersion(
 		}
 		saved, err := s.write(ctx, id, w, 0)
 		switch {
-		case errors.Is(err, errStale): // the version that the caller named was stored since the read
+		case errors.Is(err, redisdb.ErrStale): // the version that the caller named was stored since the read
 		case errors.Is(err, apierror.VersionConflict):
 			return SaveInfo{}, s.versionConflict(ctx, id)
 		default:
@@ -492,13 +492,13 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 		saved, err := s.restoreOnce(ctx, slotID{caller.UserID, caller.GameID, in.Slot}, rules, in)
 		// After another save since the read, that save is part of the history and this version follows
 		// it.
-		if !errors.Is(err, errStale) && !errors.Is(err, apierror.VersionConflict) {
+		if !errors.Is(err, redisdb.ErrStale) && !errors.Is(err, apierror.VersionConflict) {
 			return saved, err
 		}
 	}
 }
 
-// restoreOnce tries to restore a version over the newest one. It returns errStale or
+// restoreOnce tries to restore a version over the newest one. It returns redisdb.ErrStale or
 // version_conflict when another version was stored since it read the slot.
 func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in RestoreInput) (SaveInfo, error) {
 	read, err := s.store.read(ctx, id, true, in.Version)

@@ -90,9 +90,6 @@ type versionWrite struct {
 	eventMembers   []byte // members of the data of user.progress as JSON, without braces
 }
 
-// errStale is returned when the newest version is not the one that the rules compared with.
-var errStale = errors.New("the slot has a newer version than was read")
-
 // tooManyBytesError is returned when older versions must go to make room for the next one.
 type tooManyBytesError struct {
 	otherSlots []string // the player's slots beside the one that is written
@@ -108,8 +105,8 @@ type room struct {
 }
 
 // write stores a version and returns it, or the one that the same message made before. It returns
-// errStale, *tooManyBytesError when versions must be dropped and may not, version_conflict or
-// limit_reached.
+// redisdb.ErrStale, *tooManyBytesError when versions must be dropped and may not, version_conflict
+// or limit_reached.
 func (s store) write(ctx context.Context, id slotID, w versionWrite, r room) (record, error) {
 	summary := fmt.Sprintf("%d %d %d", w.next.version, w.next.savedAtMS, w.next.sizeBytes)
 	slotKeys := []string{
@@ -138,7 +135,7 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite, r room) (re
 		return w.next, nil
 	case scripts.Stale:
 		if len(reply.Values) == 0 {
-			return record{}, errStale
+			return record{}, redisdb.ErrStale
 		}
 		values, needed := redisdb.NewValues("the slots of a player", reply.Values[1:]), &tooManyBytesError{}
 		for range reply.Values[1:] {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -55,7 +56,8 @@ func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
 	ada := newPlayer(t, s, 1)
 	server := principal.Caller{Role: principal.Server, GameID: 1}
 	patch := func(caller principal.Caller, name string) error {
-		_, err := s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name, Avatar: new(new("no address"))})
+		_, err := s.Patch(t.Context(), caller, ada.UserID,
+			users.PatchInput{Username: &name, Avatar: wire.Given(new("no address"))})
 		if e, ok := apierror.As(err); ok && len(e.FieldErrors) == 1 && e.FieldErrors[0].Field == "avatar" {
 			_, err = s.Patch(t.Context(), caller, ada.UserID, users.PatchInput{Username: &name})
 		}
@@ -87,7 +89,7 @@ func TestAvatarsAreAtTheHostsOfTheGame(t *testing.T) {
 			"https://a.b.cdn.example/": true, "https://cdn.example/a": false, "https://evilcdn.example/": false,
 			"https://a.pictures.example/": false, "https://evil.example/?pictures.example": false,
 		} {
-			_, patched := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Avatar: new(&avatar)})
+			_, patched := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Avatar: wire.Given(&avatar)})
 			_, made := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Avatar: &avatar})
 			for _, err := range []error{patched, made} {
 				if (err == nil) != want || err != nil && !errors.Is(err, apierror.InvalidRequest) {
@@ -95,7 +97,7 @@ func TestAvatarsAreAtTheHostsOfTheGame(t *testing.T) {
 				}
 			}
 		}
-		if _, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Avatar: new((*string)(nil))}); err != nil {
+		if _, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Avatar: wire.Given[string](nil)}); err != nil {
 			t.Errorf("no avatar: %v", err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/text"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
@@ -66,7 +67,7 @@ func (s *Service) validate(ctx context.Context, game int64, n ProfileInput) (Pro
 	if err != nil {
 		return n, err
 	}
-	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate(CheckUsername, hosts)
+	p, err := PatchInput{Username: n.Username, Avatar: wire.Given(n.Avatar)}.validate(CheckUsername, hosts)
 	n.Username = p.Username
 	return n, err
 }
@@ -319,8 +320,8 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		return User{}, err
 	}
 	var hosts []string
-	if p.Avatar != nil {
-		if hosts, err = s.avatarHostsOf(ctx, u.GameID, *p.Avatar); err != nil {
+	if p.Avatar.IsGiven {
+		if hosts, err = s.avatarHostsOf(ctx, u.GameID, p.Avatar.Value); err != nil {
 			return User{}, err
 		}
 	}
@@ -331,7 +332,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if p, err = p.validate(checkUsername, hosts); err != nil {
 		return User{}, err
 	}
-	if p.Username == nil && p.Avatar == nil {
+	if p.Username == nil && !p.Avatar.IsGiven {
 		return u, nil
 	}
 	err = s.store.patch(ctx, id, p)

@@ -152,8 +152,8 @@ func (s *store) patch(ctx context.Context, id int64, p PatchInput) error {
 	if p.Username != nil {
 		changes = append(changes, "username", *p.Username)
 	}
-	if p.Avatar != nil {
-		changes = append(changes, "avatar", orEmpty(*p.Avatar))
+	if p.Avatar.IsGiven {
+		changes = append(changes, "avatar", orEmpty(p.Avatar.Value))
 	}
 	return s.setFields(ctx, id, changes...)
 }

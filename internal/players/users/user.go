@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
 // User is a player with the fields that only the player, their game's server and the operator see.
@@ -46,10 +47,10 @@ const (
 // Guests and devices cost nothing to make.
 func IsVouchedFor(kind Kind) bool { return kind == KindExternal || kind == KindIssuer }
 
-// PatchInput is a change of a player; a nil field stays as it is.
+// PatchInput is a change of a player; an absent member stays as it is.
 type PatchInput struct {
-	Username *string
-	Avatar   **string // a pointer to nil removes the avatar
+	Username *string               `json:"username"`
+	Avatar   wire.Nullable[string] `json:"avatar,omitzero"`
 }
 
 // Identity is a credential of a player, unique within a game.
@@ -87,8 +88,8 @@ func (p PatchInput) validate(
 		errs.Merge(err)
 		p.Username = &name
 	}
-	if p.Avatar != nil {
-		errs.Merge(CheckAvatar(*p.Avatar, avatarHosts))
+	if p.Avatar.IsGiven {
+		errs.Merge(CheckAvatar(p.Avatar.Value, avatarHosts))
 	}
 	if err := errs.Err(); err != nil {
 		return PatchInput{}, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -50,7 +51,7 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 		if err != nil || u.Username != "Bob" || u.Avatar == nil {
 			t.Errorf("%+v, %v", u, err)
 		}
-		u, err = s.Patch(t.Context(), operator, 1, users.PatchInput{Avatar: new((*string)(nil))})
+		u, err = s.Patch(t.Context(), operator, 1, users.PatchInput{Avatar: wire.Given[string](nil)})
 		if err != nil || u.Username != "Bob" || u.Avatar != nil {
 			t.Errorf("%+v, %v", u, err)
 		}
@@ -105,7 +106,7 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 		}
 	}
 	ada := newPlayer(t, s, 1)
-	_, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Username: new(""), Avatar: new(new(""))})
+	_, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Username: new(""), Avatar: wire.Given(new(""))})
 	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
 		t.Errorf("a patch with two wrong fields: %v", err)
 	}

@@ -1,11 +1,13 @@
 package idempotency
 
 import (
+	"context"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 )
@@ -41,6 +43,28 @@ func (r Receipt) OrPerCall(nonce string, ttl time.Duration) (Receipt, time.Durat
 		return r, ttl
 	}
 	return Receipt{KeyDigest: "call:" + nonce, Fingerprint: nonce}, resendTTL
+}
+
+// CheckNew returns RefuseNew when there is no receipt under a key yet.
+func (r Receipt) CheckNew(ctx context.Context, db *redisdb.DB, key string) error {
+	if r.RefuseNew == nil {
+		return nil
+	}
+	kept, err := db.Client.Exists(ctx, key).Result()
+	if err != nil {
+		return redisdb.WrapError("find a receipt", err)
+	}
+	if kept == 0 {
+		return r.RefuseNew
+	}
+	return nil
+}
+
+// MayReplay reports whether the first reply to a request may be looked for although the request is
+// invalid now, for example because a limit has changed.
+func (r Receipt) MayReplay(invalid error) bool {
+	_, isExpected := apierror.As(invalid)
+	return isExpected && r.KeyDigest != ""
 }
 
 // FirstReply returns the first reply of a script that stores receipts, {status, nonce, …} or

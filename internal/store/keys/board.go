@@ -73,7 +73,7 @@ func ParseBoardSeasonField(field string) (season string, ok bool) {
 
 // BoardSeason (hash, until the season is removed) is the state of a season on a shard:
 // BoardStateField, BoardClockField, BoardTopField, BoardHiddenField, "z:<segment>=<value>" for each
-// segment that has a zset, and for each tier of a league BoardPlacesField and "o:<tier>", the
+// segment that has a zset, and for each tier of a league "l:<tier>" and "o:<tier>", the
 // cohorts that have free places: "<number on the shard>:<players>," each.
 func BoardSeason(s BoardShard, season int64) string { return s.key("season:", id(season)) }
 
@@ -104,15 +104,11 @@ func BoardSegmentRank(s BoardShard, season int64, segment, value string) string 
 	return s.key("rank:", id(season), ":", segment, ":", value)
 }
 
-const boardPlacesPrefix = "l:"
-
-// BoardPlacesField is the field of BoardSeason that counts the places of all cohorts of a league's
-// tier that were opened. A release before counts those that were given, in the order of cohorts.
-func BoardPlacesField(tier int) string { return boardPlacesPrefix + id(int64(tier)) }
-
-// ParseBoardPlacesField returns the tier of a BoardPlacesField. It returns false for other fields.
+// ParseBoardPlacesField returns the tier of a field of BoardSeason that counts the places of all
+// cohorts of a league's tier that were opened. A release before counts those that were given, in
+// the order of cohorts. It returns false for other fields.
 func ParseBoardPlacesField(field string) (tier string, ok bool) {
-	return strings.CutPrefix(field, boardPlacesPrefix)
+	return strings.CutPrefix(field, "l:")
 }
 
 // BoardCohort is BoardRank for the players of one cohort of a league, "<tier>:<number>".

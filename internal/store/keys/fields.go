@@ -83,11 +83,8 @@ const (
 // TotalsFoldedField is the field of Totals that holds the number of the last ledger entry in them.
 const TotalsFoldedField = "folded"
 
-// The fields of LedgerArchive.
-const (
-	LedgerArchiveSumField   = "sum"
-	LedgerArchiveFenceField = "fence"
-)
+// LedgerArchiveSumField is the field of LedgerArchive that Go code reads.
+const LedgerArchiveSumField = "sum"
 
 // TotalField is the field of Totals that holds one total of a token.
 func TotalField(total, tokenID string) string { return total + ":" + tokenID }

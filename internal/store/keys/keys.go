@@ -378,8 +378,8 @@ func GrantMints(gameID int64) string { return economyKey(gameID, "mints:grants")
 func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }
 
 // LedgerArchive (hash, no expiry) is what left Ledger last: LedgerArchiveSumField the SHA-256 of
-// the archive's segment that ends with entry number LedgerBase, LedgerArchiveFenceField the fence
-// of the newest leader that removed entries.
+// the archive's segment that ends with entry number LedgerBase, "fence" that of the newest leader
+// that removed entries.
 func LedgerArchive(gameID int64) string { return economyKey(gameID, "ledger:archive") }
 
 // Asset (hash, no expiry): AssetLiveField what changes with a sale, packed as scripts.AssetLive;
@@ -394,9 +394,9 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
 // Prize (hash, until a minute after its board or its tournament is gone) is what was set aside for
-// the prizes of a source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField,
-// PrizeDecimalsField, PrizePoolField what came in, PrizeFromField "house" or "mint" and
-// PrizeFundedField what came from there, PrizePaidField, PrizeStateField PLANNED, PAID or VOID,
+// the prizes of a source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField, "decimals",
+// PrizePoolField what came in, "from" the "house" or the "mint" and "funded" what came from there,
+// PrizePaidField, PrizeStateField PLANNED, PAID or VOID,
 // absent before; of the plan PrizeLinesField how many lines it has, PrizeNextField how many are
 // paid, "digest" of all lines and "planned" the units of those that are there; "reason" why it was
 // voided. What is in the account of the source is the pool less what was paid, nothing once it is
@@ -405,15 +405,12 @@ func Prize(gameID int64, source string) string { return economyKey(gameID, "priz
 
 // The fields of Prize that Go code reads.
 const (
-	PrizeTokenField    = "token"
-	PrizeDecimalsField = "decimals"
-	PrizePoolField     = "pool"
-	PrizeFromField     = "from"
-	PrizeFundedField   = "funded"
-	PrizePaidField     = "paid"
-	PrizeStateField    = "state"
-	PrizeLinesField    = "lines"
-	PrizeNextField     = "next"
+	PrizeTokenField = "token"
+	PrizePoolField  = "pool"
+	PrizePaidField  = "paid"
+	PrizeStateField = "state"
+	PrizeLinesField = "lines"
+	PrizeNextField  = "next"
 )
 
 // PrizePlan (list, until the source is removed) has a line for each prize, packed as

@@ -189,7 +189,7 @@ func (k *OldKey) parseRooms(rest string) bool {
 		k.Kind = OldRoomCounter
 	case thing == "room":
 		roomID, list, isList := strings.Cut(part, ":")
-		if !IsOldRoomID(roomID) && !isList {
+		if !isOldRoomID(roomID) && !isList {
 			return false
 		}
 		k.Kind, k.Text = OldRoom, roomID
@@ -239,8 +239,8 @@ func (k *OldKey) parseUser(user, rest string) {
 	}
 }
 
-// IsOldRoomID reports whether a text has the form of a room id of layout 1.
-func IsOldRoomID(roomID string) bool {
+// isOldRoomID reports whether a text has the form of a room id of layout 1.
+func isOldRoomID(roomID string) bool {
 	b, ok := parseUUID(roomID)
 	return ok && b[6]>>4 == 8 && b[8]>>6 == 2 && b[6]&0x0f <= 1
 }
@@ -251,7 +251,7 @@ func IsOldRoomID(roomID string) bool {
 // layout 1.
 func MigrateRoomID(roomID string, to Shard) (string, bool) {
 	b, ok := parseUUID(roomID)
-	if !ok || !IsOldRoomID(roomID) {
+	if !ok || !isOldRoomID(roomID) {
 		return "", false
 	}
 	var random [8]byte

@@ -228,24 +228,11 @@ func keptPromise(info map[string]string, required Requirements, replay []string)
 // ReadPromise returns what an acknowledged change survives now, the least of all masters, as far as
 // it is required. It writes nothing. It returns store_unavailable.
 func (db *DB) ReadPromise(ctx context.Context, required Requirements) (Promise, error) {
-	var mu sync.Mutex
 	var least Promise
-	err := db.forEachServer(ctx, func(ctx context.Context, server *redis.Client) error {
-		text, err := server.Info(ctx).Result()
-		if err != nil {
-			return WrapError("read INFO of "+server.Options().Addr, err)
-		}
-		info := parseInfo(text)
-		replay, err := checkReplay(ctx, server, info)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
+	err := db.inspectServers(ctx, func(_ string, info map[string]string, replay []string) {
 		if kept := keptPromise(info, required, replay); least == "" || kept.IsWeakerThan(least) {
 			least = kept
 		}
-		return nil
 	})
 	return cmp.Or(least, KeepsMemory), WrapError("read what the store keeps", err)
 }

@@ -85,10 +85,31 @@ func (db *DB) waitUntilReachable(ctx context.Context, limit time.Duration) error
 
 // checkServers checks every server that accepts writes.
 func (db *DB) checkServers(ctx context.Context, required Requirements) (RequirementError, error) {
-	var mu sync.Mutex
 	var unmet RequirementError
 	var waiting error
-	checkServer := func(ctx context.Context, server *redis.Client) error {
+	err := db.inspectServers(ctx, func(address string, info map[string]string, replay []string) {
+		if role := info["role"]; role != "master" {
+			waiting = fmt.Errorf("%w (the store %s is a replica (role %q) and accepts no writes until it is promoted; "+
+				"if it never is, set the address of the master)", apierror.StoreUnavailable, address, role)
+		}
+		for _, problem := range slices.Concat(checkInfo(info, required), checkMode(info, db.kind), replay) {
+			unmet = append(unmet, "the store "+address+" "+problem)
+		}
+	})
+	slices.Sort(unmet)
+	if len(unmet) == 0 && err == nil {
+		err = waiting
+	}
+	return unmet, err
+}
+
+// inspectServers calls add, one call at a time, with the INFO of every server that accepts writes,
+// and what keeps it from reading back its append-only file.
+func (db *DB) inspectServers(
+	ctx context.Context, add func(address string, info map[string]string, replay []string),
+) error {
+	var mu sync.Mutex
+	return db.forEachServer(ctx, func(ctx context.Context, server *redis.Client) error {
 		text, err := server.Info(ctx).Result()
 		if err != nil {
 			return WrapError("read INFO of "+server.Options().Addr, err)
@@ -100,21 +121,9 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if role := info["role"]; role != "master" {
-			waiting = fmt.Errorf("%w (the store %s is a replica (role %q) and accepts no writes until it is promoted; "+
-				"if it never is, set the address of the master)", apierror.StoreUnavailable, server.Options().Addr, role)
-		}
-		for _, problem := range slices.Concat(checkInfo(info, required), checkMode(info, db.kind), replay) {
-			unmet = append(unmet, "the store "+server.Options().Addr+" "+problem)
-		}
+		add(server.Options().Addr, info, replay)
 		return nil
-	}
-	err := db.forEachServer(ctx, checkServer)
-	slices.Sort(unmet)
-	if len(unmet) == 0 && err == nil {
-		err = waiting
-	}
-	return unmet, err
+	})
 }
 
 // forEachServer calls f with every server that accepts writes, at once. The embedded store has
