@@ -1,7 +1,6 @@
 package scripts_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,15 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
-
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
 
 // values are arguments or settings by name.
 type values map[string]any
@@ -32,14 +24,14 @@ type values map[string]any
 // fixture is a game with an economy, a shard of free rooms and a player of its own, in a store that
 // other fixtures use too: no two of them share a hash tag.
 type fixture struct {
-	t  tester
+	t  testkit.T
 	db *redisdb.DB
 	id int64 // of the game, the free shard and the player
 }
 
 var fixtureCount atomic.Int64
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	return &fixture{t: t, db: db, id: fixtureCount.Add(1) % keys.MaxShards}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // amountPairs are balances and amounts whose order as texts is not that as numbers, and others
@@ -270,7 +271,7 @@ func (f *fixture) number(text string) int {
 }
 
 // sumEntries returns by how much ledger entries change the totals.
-func sumEntries(t tester, entries []string) map[string]*big.Int {
+func sumEntries(t testkit.T, entries []string) map[string]*big.Int {
 	t.Helper()
 	names := map[string]string{
 		keys.AccountWallet: keys.TotalWallets, keys.AccountEscrow: keys.TotalEscrow, keys.AccountHouse: keys.TotalHouse,
@@ -312,7 +313,7 @@ func (f *fixture) wantTotals(folded int, entries ...string) {
 }
 
 // parseEntry returns the token of a ledger entry and what it posts to each account.
-func parseEntry(t tester, entry string) (token string, postings map[string]*big.Int) {
+func parseEntry(t testkit.T, entry string) (token string, postings map[string]*big.Int) {
 	t.Helper()
 	parts := strings.Split(entry, "|")
 	if len(parts) != 6 {

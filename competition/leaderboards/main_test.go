@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -80,23 +81,16 @@ func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
 
 var lastGame atomic.Int64
 
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
-
 // fixture is a game of its own with its boards.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
 	people *people
 	gameID int64
 	db     *redisdb.DB
 }
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	p := &people{
 		gameID: lastGame.Add(1), friends: map[int64][]int64{}, quotas: games.DefaultSettings().Quotas,
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -68,17 +69,9 @@ func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: settings}, nil
 }
 
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Context() context.Context
-}
-
 // fixture is a game of its own with a token and all that tournaments use.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
 	people *people
 	gameID int64
@@ -93,7 +86,7 @@ type fixture struct {
 
 var lastGame atomic.Int64
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	t.Helper()
 	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
 	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -28,14 +29,6 @@ var (
 	noReceipt idempotency.Receipt
 )
 
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
-
 // players has every player in one game.
 type players struct{ gameID int64 }
 
@@ -43,7 +36,7 @@ func (p players) Game(context.Context, int64) (int64, error) { return p.gameID, 
 
 // fixture is an empty game with GOLD of two decimals, which its server may mint up to 50 a day.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
 	db     *redisdb.DB
 	gameID int64
@@ -52,7 +45,7 @@ type fixture struct {
 
 const source = "board:top:1"
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, db: db, gameID: 1}
 	const empty = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end return 1"
