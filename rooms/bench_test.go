@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // BenchmarkCreateJoinLeave is create, join, leave, leave of a paid room; store-µs is the CPU time
@@ -96,10 +97,7 @@ var cpu = regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`)
 
 // storeTime is the CPU time that the store has used, in µs.
 func (f *fixture) storeTime(b *testing.B) (µs float64) {
-	text, err := f.db.Client.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := testkit.Must(f.db.Client.Info(b.Context(), "cpu").Result())(b)
 	for _, m := range cpu.FindAllStringSubmatch(text, -1) {
 		seconds, _ := strconv.ParseFloat(m[1], 64)
 		µs += seconds * 1e6

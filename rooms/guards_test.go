@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,9 +61,7 @@ func TestAResendAfterAnotherCallOfTheSamePlayerChangesNothing(t *testing.T) {
 		must(t)(f.service.Ready(ctx, p, id, true, noKey))
 		first := *last.Load()
 		want := must(t)(f.service.Ready(ctx, p, id, false, noKey))
-		if err := f.db.Client.Do(ctx, first...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Do(ctx, first...).Err())
 		got, err := f.service.Get(ctx, p, id)
 		if err != nil || got.Version != want.Version || got.Seats[0].Ready {
 			t.Fatalf("version %d, ready %t, %v; want version %d and not ready",
@@ -99,9 +98,7 @@ func TestATakenCodeIsNotOverwritten(t *testing.T) {
 				if !ok || !strings.Contains(*key, "}:code:") || !armed.CompareAndSwap(true, false) {
 					continue
 				}
-				if err := f.db.Client.Set(ctx, *key, "another room", 0).Err(); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, f.db.Client.Set(ctx, *key, "another room", 0).Err())
 				taken.Store(key)
 			}
 		}))

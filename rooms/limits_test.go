@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -50,10 +51,7 @@ func (m *model) tighten(p principal.Caller) {
 	l.stake = min(l.stake, rapid.SampledFrom([]int64{7, 100, int64(wallet.MaxUnits)}).Draw(m.t, "stake"))
 	l.rooms = min(l.rooms, rapid.SampledFrom([]int64{1, 2, 1_000_000}).Draw(m.t, "rooms"))
 	l.loss = min(l.loss, rapid.SampledFrom([]int64{1, 107, 500, int64(wallet.MaxUnits)}).Draw(m.t, "loss"))
-	got, err := m.fixture.wallet.SetLimits(m.ctx, p, m.fixture.limits(p.UserID, l.stake, l.rooms, l.loss))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	got := testkit.Must(m.fixture.wallet.SetLimits(m.ctx, p, m.fixture.limits(p.UserID, l.stake, l.rooms, l.loss)))(m.t)
 	if *got.OpenRooms != m.open[p.UserID] || int64(got.Lost.Units) != m.lost[p.UserID] {
 		m.t.Fatalf("player %d has %d open rooms and lost %d; want %d and %d", p.UserID, *got.OpenRooms, got.Lost.Units,
 			m.open[p.UserID], m.lost[p.UserID])
@@ -84,9 +82,7 @@ func TestJoinsThatRaceKeepThePlayersLimits(t *testing.T) {
 			"three losses":     {100, 399, 3, apierror.LossLimit},
 		} {
 			player, host := f.newPlayer(10_000), f.newPlayer(10_000)
-			if _, err := f.wallet.SetLimits(t.Context(), player, f.limits(player.UserID, 100, c.open, c.loss)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.wallet.SetLimits(t.Context(), player, f.limits(player.UserID, 100, c.open, c.loss)))(t)
 			var ids []string
 			for range 8 {
 				ids = append(ids, must(t)(f.service.Create(t.Context(), host, f.paidRoom("1", 2), noKey)).RoomID)
@@ -133,9 +129,7 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		in := wallet.LimitsInput{
 			UserID: a.UserID, TokenCode: f.token.Code, ExcludedUntil: new(new(time.Now().Add(time.Hour))),
 		}
-		if _, err := f.wallet.SetLimits(ctx, a, in); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.wallet.SetLimits(ctx, a, in))(t)
 		mustFail(t, apierror.SelfExcluded)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey)) // free rooms stay open
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
@@ -145,9 +139,7 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		mustFail(t, apierror.SelfExcluded)(f.service.Rematch(ctx, a, room.RoomID, noKey))
 		for _, until := range []*time.Time{nil, new(time.Now().Add(time.Minute))} {
 			in.ExcludedUntil = &until
-			if _, err := f.wallet.SetLimits(ctx, a, in); !errors.Is(err, apierror.SelfExcluded) {
-				t.Errorf("the exclusion was shortened: %v", err)
-			}
+			testkit.Fails(f.wallet.SetLimits(ctx, a, in))(t, apierror.SelfExcluded, "the exclusion was shortened")
 		}
 	})
 }
@@ -169,21 +161,15 @@ func TestAStoppedGameMovesNoMoney(t *testing.T) {
 		mustFail(t, apierror.StoreUnavailable)(service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		mustFail(t, apierror.StoreUnavailable)(service.Leave(ctx, a, room.RoomID, noKey))
 		must(t)(service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey))
-		if _, err := service.Get(ctx, a, room.RoomID); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, testkit.ErrorOf(service.Get(ctx, a, room.RoomID)))
 		shard := keys.EconomyShard(f.game)
 		created := fmt.Sprint(time.Now().Add(-48 * time.Hour).UnixMilli())
 		f.db.Client.HSet(ctx, keys.Room(shard, room.RoomID), "created", created)
 		f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
-		if _, err := service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(service.Sweep(ctx))(t)
 		f.requireBalance(a, 900, 100)
 		stopped.Store(false)
-		if _, err := service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(service.Sweep(ctx))(t)
 		f.requireBalance(a, 1000, 0)
 	})
 }

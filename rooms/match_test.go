@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // newMatch returns a match of new players, whose deadline is some time from now.
@@ -30,11 +31,7 @@ func (f *fixture) newMatch(players int, wait time.Duration) (rooms.MatchInput, [
 
 func (f *fixture) openMatch(t *testing.T, in rooms.MatchInput) rooms.Room {
 	t.Helper()
-	room, err := f.service.OpenMatch(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return room
+	return testkit.Must(f.service.OpenMatch(t.Context(), in))(t)
 }
 
 // closeMatch closes a match, which must have a status then and be left by those who sat in it.
@@ -55,10 +52,7 @@ func TestAMatchIsOneRoomHoweverOftenItIsOpened(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		in, players := f.newMatch(2, time.Hour)
 		other := f.newService()
-		wantID, err := other.MatchRoomID(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantID := testkit.Must(other.MatchRoomID(t.Context(), in))(t)
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -230,9 +224,7 @@ func TestOnlyItsDeadlineStaffAndItsTournamentEndAMatchBeforeItsStart(t *testing.
 			t.Fatalf("it leaves %s", f.waiting(room.RoomID))
 		}
 		for range 2 {
-			if err := f.service.CancelMatch(ctx, f.game, room.RoomID, rooms.ReasonTournament); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, f.service.CancelMatch(ctx, f.game, room.RoomID, rooms.ReasonTournament))
 		}
 		f.closeMatch(t, room, rooms.Cancelled)
 		if text := f.waiting(room.RoomID); !strings.Contains(text, "|CANCELLED|tournament|") {

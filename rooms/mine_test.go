@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // listMine returns the ids of all rooms that a player has, page by page, newest first.
@@ -18,10 +19,7 @@ func (f *fixture) listMine(t *testing.T, p principal.Caller, q rooms.ListQuery) 
 	q.Mine = true
 	var ids []string
 	for {
-		page, err := f.service.List(t.Context(), p, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(f.service.List(t.Context(), p, q))(t)
 		for _, r := range page.Items {
 			ids = append(ids, r.RoomID)
 		}
@@ -184,9 +182,7 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 		}
 
 		// A room of another game does not exist, whichever way one asks for it.
-		if _, err := f.service.Get(ctx, a, theirs.RoomID); !errors.Is(err, apierror.RoomNotFound) {
-			t.Error(err)
-		}
+		testkit.Fails(f.service.Get(ctx, a, theirs.RoomID))(t, apierror.RoomNotFound)
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, a, theirs.RoomID, noKey))
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, a, free.RoomID, noKey))
 		mustFail(t, apierror.RoomNotFound)(f.service.Cancel(ctx, f.server(), theirs.RoomID, noKey))
@@ -212,10 +208,7 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 
 		list := func(caller principal.Caller, gameID int64) (ids []string) {
 			t.Helper()
-			page, err := f.service.List(ctx, caller, rooms.ListQuery{GameID: gameID, Limit: 100})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := testkit.Must(f.service.List(ctx, caller, rooms.ListQuery{GameID: gameID, Limit: 100}))(t)
 			for _, r := range page.Items {
 				if r.GameID != f.game && r.GameID != g.game {
 					continue // of another test on the same store

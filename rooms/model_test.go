@@ -28,6 +28,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -948,9 +949,7 @@ func (m *model) requireEntries(what string, got []string, list []modelEntry) {
 func (m *model) requireTotals(free, held int64) {
 	m.t.Helper()
 	if rapid.IntRange(0, 3).Draw(m.t, "fold") == 0 {
-		if err := m.fixture.wallet.Fold(m.ctx, m.fixture.game); err != nil {
-			m.t.Fatal(err)
-		}
+		testkit.Check(m.t, m.fixture.wallet.Fold(m.ctx, m.fixture.game))
 	}
 	report, err := m.fixture.wallet.Audit(m.ctx, m.fixture.game)
 	if err != nil || !report.Balanced {
@@ -1021,10 +1020,7 @@ func (m *model) passTime(r *modelRoom) {
 		m.t.Fatalf("the sweep looked at %d rooms, %v", n, err)
 	}
 	if !r.gone {
-		got, err := m.service.Get(m.ctx, operator, r.id)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		got := testkit.Must(m.service.Get(m.ctx, operator, r.id))(m.t)
 		m.requireSame("sweep", r, got)
 	}
 }
@@ -1324,10 +1320,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 // checkpoints of the archive are made from it.
 func (m *model) requireLedgerHasStakes(db *redisdb.DB) {
 	m.t.Helper()
-	entries, err := db.Client.LRange(m.ctx, keys.Ledger(m.fixture.game), 0, -1).Result()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	entries := testkit.Must(db.Client.LRange(m.ctx, keys.Ledger(m.fixture.game), 0, -1).Result())(m.t)
 	replay := ledger.NewReplay()
 	for i, text := range entries {
 		replay.Apply(ledger.Decode(int64(i)+1, text))

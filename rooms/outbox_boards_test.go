@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -73,13 +74,10 @@ func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 			f := newCase(t, db)
 			f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 			boards := leaderboards.New(db, f, f, leaderboards.Options{})
-			_, err := boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
+			testkit.Must(boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
 				Board: "wins", Name: "Wins", Operator: leaderboards.Sum, Writers: leaderboards.Writers{leaderboards.WriterRooms},
 				Shards: rapid.SampledFrom([]int{1, 8}).Draw(rt, "shards"),
-			})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			}))(rt)
 			deaths := rapid.SliceOfN(rapid.IntRange(0, 2), 12, 12).Draw(rt, "crashes of the node that ends rooms")
 			var applied atomic.Int64
 			f.service = f.newNode(func() crash { return crash(deaths[applied.Add(1)%int64(len(deaths))]) })
@@ -134,12 +132,9 @@ func TestALeaderboardHasARoomThatEndedMomentsAgo(t *testing.T) {
 		f := newFixture(t, db)
 		f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 		boards := leaderboards.New(db, f, f, leaderboards.Options{})
-		_, err := boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
+		testkit.Must(boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
 			Board: "wins", Name: "Wins", Writers: leaderboards.Writers{leaderboards.WriterRooms},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		f.service = f.newNode(func() crash { return noCrash })
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
@@ -153,8 +148,6 @@ func TestALeaderboardHasARoomThatEndedMomentsAgo(t *testing.T) {
 		})
 		t.Logf("after %v", time.Since(ended))
 		stop()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-stopped)
 	})
 }

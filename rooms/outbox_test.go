@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // feedBoards makes the rooms that are created from now on feed leaderboards.
@@ -28,10 +29,7 @@ func (f *fixture) feedBoards() {
 func (f *fixture) waiting(roomID string) string {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	all, err := f.db.Client.HGetAll(f.t.Context(), keys.RoomOutbox(shard)).Result()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	all := testkit.Must(f.db.Client.HGetAll(f.t.Context(), keys.RoomOutbox(shard)).Result())(f.t)
 	return all[roomID]
 }
 
@@ -82,9 +80,7 @@ func (k *taker) rooms() (ids []string) {
 // sweep lets a service look once at what waits.
 func (f *fixture) sweep(s *rooms.Service) {
 	f.t.Helper()
-	if _, err := s.Sweep(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(s.Sweep(f.t.Context()))(f.t)
 }
 
 // startGame returns a game of two that has started.
@@ -118,9 +114,7 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 		<-k.came
 		waitUntil(t, func() bool { return f.waiting(room.RoomID) == "" })
 		stop()
-		if err := <-stopped; err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, <-stopped)
 		want := rooms.Ended{
 			RoomID: room.RoomID, GameID: f.game, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
 			TokenDecimals: 2, StartedAt: room.StartedAt, EndedAt: room.FinishedAt,
@@ -161,9 +155,8 @@ func TestTheLeaderAppliesWhatANodeLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room := f.finishGame(t)
-		if err := f.db.Client.Del(t.Context(), keys.GamesLookedAt("outbox")).Err(); err != nil {
-			t.Fatal(err) // else it waits up to a minute for the next look at every game
-		}
+		// else it waits up to a minute for the next look at every game
+		testkit.Check(t, f.db.Client.Del(t.Context(), keys.GamesLookedAt("outbox")).Err())
 		other := f.newService()
 		k := f.take(other, nil)
 		ctx, stop := context.WithCancel(t.Context())

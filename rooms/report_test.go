@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // startConsensus starts a room with consensus of n players who have paid the entry, "0" for none.
@@ -39,13 +40,9 @@ func (f *fixture) startConsensus(n int, entry string) (rooms.Room, []principal.C
 		} else {
 			_, err = f.service.Join(ctx, players[i], room.RoomID, noKey)
 		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, err)
 	}
-	if _, err = f.service.Start(ctx, players[0], room.RoomID, noKey); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.service.Start(ctx, players[0], room.RoomID, noKey))(f.t)
 	return room, players
 }
 
@@ -190,10 +187,7 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 	got := must(t)(f.service.Finish(ctx, players[0], room.RoomID, mine, noKey))
 	times := regexp.MustCompile(`,"matchDeadline":[^,}]*|("reportUntil"|"refundAt"):"[^"]*"`)
 	show := func(r rooms.Room) string {
-		text, err := wire.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(wire.Marshal(r))(t)
 		_, members, _ := strings.Cut(string(text), `"rematchRoomId":null`)
 		return times.ReplaceAllString(members, "$1")
 	}
@@ -294,9 +288,7 @@ func TestAllReportAtOnceThroughTwoNodes(t *testing.T) {
 					list[0].Place, list[20].Place = list[20].Place, list[0].Place
 				}
 				calls = append(calls, func() {
-					if _, err := nodes[i%2].Finish(ctx, p, room.RoomID, list, noKey); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(nodes[i%2].Finish(ctx, p, room.RoomID, list, noKey)))
 				})
 			}
 			race(calls...)
@@ -358,9 +350,7 @@ func TestAReportRacesWhatElseEndsTheRoom(t *testing.T) {
 					t.Error(err)
 				}
 			}, func() {
-				if _, err := nodes[1].Sweep(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, testkit.ErrorOf(nodes[1].Sweep(ctx)))
 			})
 			got, err = f.service.Get(ctx, operator, room.RoomID)
 			if err != nil || !got.Status.Ended() || (got.Status == rooms.Cancelled) != (got.CancelReason == "timeout") {
@@ -392,9 +382,7 @@ func TestADisputeIsDecidedOnce(t *testing.T) {
 				f.setBack(room.RoomID, "disputed", 72*time.Hour+time.Minute)
 				f.makeDue(room.RoomID)
 				calls = append(calls, func() {
-					if _, err := nodes[0].Sweep(ctx); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(nodes[0].Sweep(ctx)))
 				})
 			}
 			race(calls...)
@@ -430,9 +418,7 @@ func TestADisputeIsRefundedAfter72Hours(t *testing.T) {
 		f.setBack(room.RoomID, "started", 365*24*time.Hour)
 		f.setBack(room.RoomID, "disputed", 72*time.Hour-time.Minute)
 		f.makeDue(room.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		if got, err := f.service.Get(ctx, operator, room.RoomID); err != nil || got.Status != rooms.Disputed {
 			t.Fatalf("%s before its time, %v", got.Status, err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -35,7 +36,7 @@ const fullRake = 10_000 // basis points
 
 // fixture is a service on a store with one game, whose settings and friendships the test sets.
 type fixture struct {
-	t        fataler
+	t        testkit.T
 	db       *redisdb.DB
 	service  *rooms.Service
 	wallet   *wallet.Service
@@ -88,18 +89,12 @@ func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	}
 	f.settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
 	f.settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err())
 	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.service = f.newService()
-	var err error
-	f.token, err = f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+	f.token = testkit.Must(f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return f
 }
 
@@ -148,9 +143,7 @@ func (f *fixture) newPlayer(units int64) principal.Caller {
 	if units > 0 {
 		amount := wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))
 		in := wallet.CreditInput{UserID: p.UserID, TokenCode: f.token.Code, Amount: amount, Reason: "test"}
-		if _, err := f.wallet.Credit(f.t.Context(), operator, in, noKey); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Must(f.wallet.Credit(f.t.Context(), operator, in, noKey))(f.t)
 	}
 	return p
 }
@@ -198,10 +191,7 @@ func (f *fixture) paidRoom(entry string, maxPlayers int) rooms.CreateInput {
 // requireBalance requires what a player can spend and what is held, in minor units.
 func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 	f.t.Helper()
-	b, err := f.wallet.ReadBalance(f.t.Context(), p.GameID, p.UserID, f.token.Code)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	b := testkit.Must(f.wallet.ReadBalance(f.t.Context(), p.GameID, p.UserID, f.token.Code))(f.t)
 	if int64(b.SpendableUnits) != free || int64(b.HeldUnits) != held {
 		f.t.Fatalf("player %d has %d and holds %d; want %d and %d", p.UserID, b.SpendableUnits, b.HeldUnits, free, held)
 	}
@@ -210,10 +200,7 @@ func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 // requireBooksBalance requires that no unit was made or lost, by the totals and by a recount.
 func (f *fixture) requireBooksBalance() {
 	f.t.Helper()
-	report, err := f.wallet.AuditDeep(f.t.Context(), 0)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	report := testkit.Must(f.wallet.AuditDeep(f.t.Context(), 0))(f.t)
 	if !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
 		f.t.Fatalf("the books do not balance: %+v", report)
 	}
@@ -223,23 +210,12 @@ func (f *fixture) requireBooksBalance() {
 func listEventTypes(t testing.TB, db *redisdb.DB, r rooms.Room) []string {
 	t.Helper()
 	shard, _ := keys.RoomShard(r.RoomID)
-	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, r.RoomID), 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(db.Client.LRange(t.Context(), keys.RoomEvents(shard, r.RoomID), 0, -1).Result())(t)
 	return parseEventTypes(t, entries, 0, r.RoomID)
 }
 
-// fataler is a test, or a case of a property.
-type fataler interface {
-	Helper()
-	Context() context.Context
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
 // parseEventTypes returns the types of the entries that follow the first known ones.
-func parseEventTypes(t fataler, entries []string, known int, roomID string) []string {
+func parseEventTypes(t testkit.T, entries []string, known int, roomID string) []string {
 	t.Helper()
 	var types []string
 	for i, entry := range entries {
@@ -287,10 +263,7 @@ func eachStoreAtOnce(t *testing.T, test func(t *testing.T, f *fixture)) {
 
 func openEmbedded(t *testing.T) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -380,10 +353,7 @@ func TestARoomAsJSON(t *testing.T) {
 	}
 	r := must(t)(f.service.Finish(t.Context(), f.server(), page.Items[0].RoomID,
 		[]rooms.Placement{{UserID: a.UserID, Place: 2}, {UserID: b.UserID, Place: 1, Score: new(3.0)}}, noKey))
-	text, err := wire.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(wire.Marshal(r))(t)
 	at := func(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }
 	user := func(p principal.Caller) string {
 		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.UserID, p.UserID)
@@ -685,10 +655,7 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 			t.Helper()
 			var list []string
 			for {
-				page, err := f.service.List(ctx, p, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := testkit.Must(f.service.List(ctx, p, q))(t)
 				for _, r := range page.Items {
 					list = append(list, r.RoomID)
 				}
@@ -746,16 +713,10 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 			t.Fatalf("the operator sees %v of all games", got)
 		}
 		for _, q := range []rooms.ListQuery{{Limit: 101}, {Limit: -1}, {Status: "OPEN"}, {Cursor: "???"}, {Cursor: "eA"}} {
-			if _, err := f.service.List(ctx, a, q); !errors.Is(err, apierror.InvalidRequest) {
-				t.Errorf("%+v: %v", q, err)
-			}
+			testkit.Fails(f.service.List(ctx, a, q))(t, apierror.InvalidRequest, "%+v", q)
 		}
-		if _, err := f.service.List(ctx, a, rooms.ListQuery{GameID: f.game + 1}); !errors.Is(err, apierror.GameNotFound) {
-			t.Error(err)
-		}
-		if _, err := f.service.AdminList(ctx, a, rooms.ListQuery{}); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.Fails(f.service.List(ctx, a, rooms.ListQuery{GameID: f.game + 1}))(t, apierror.GameNotFound)
+		testkit.Fails(f.service.AdminList(ctx, a, rooms.ListQuery{}))(t, apierror.Forbidden)
 	})
 }
 
@@ -772,9 +733,7 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 	for range 10 {
 		creators.Go(func() {
 			for range free / 10 {
-				if _, err := f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2}, noKey); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, testkit.ErrorOf(f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2}, noKey)))
 			}
 		})
 	}
@@ -790,10 +749,7 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 	list := func(q rooms.ListQuery) rooms.Page {
 		t.Helper()
 		before := reads.Load()
-		page, err := f.service.List(t.Context(), stranger, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(f.service.List(t.Context(), stranger, q))(t)
 		if read := int(reads.Load() - before); read != page.Scanned {
 			t.Errorf("%d rooms were read, but Scanned is %d", read, page.Scanned)
 		}
@@ -1037,9 +993,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := wallet.CreditInput{UserID: b.UserID, TokenCode: f.token.Code, Amount: "5", Reason: "gift"}
-		if _, err := f.wallet.Credit(ctx, operator, in, noKey); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.wallet.Credit(ctx, operator, in, noKey))(t)
 		if again, err := f.service.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) ||
 			!again.Replayed {
 			t.Fatalf("the late duplicate: %+v, %v", again, err)

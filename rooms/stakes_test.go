@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // playedMatch is the match of a tournament with a fee that two players play; the first is its host.
@@ -75,14 +76,8 @@ func (m playedMatch) giveASecond(t *testing.T) rooms.Room {
 func (m playedMatch) endTurn(t *testing.T) rooms.Room {
 	t.Helper()
 	m.setTurnBack(m.RoomID)
-	if _, err := m.service.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	room, err := m.service.Get(t.Context(), operator, m.RoomID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return room
+	testkit.Must(m.service.Sweep(t.Context()))(t)
+	return testkit.Must(m.service.Get(t.Context(), operator, m.RoomID))(t)
 }
 
 // meaning is what a rule asks when it reads the entry of a room, or that it is a match.
@@ -248,10 +243,7 @@ func readsOfAnEntry(t *testing.T) (places []string) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(file))(t)
 		if entryInLua.Match(text) {
 			places = append(places, "scripts/"+filepath.Base(file))
 		}
@@ -264,10 +256,7 @@ func readsOfAnEntry(t *testing.T) (places []string) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := testkit.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, declared := range parsed.Decls {
 			function, ok := declared.(*ast.FuncDecl)
 			if !ok {
@@ -336,9 +325,7 @@ func TestWhetherMoneyHangsOnARoom(t *testing.T) {
 	// A room of an older build lacks the field.
 	match := f.playMatch(t, false).Room
 	shard, _ := keys.RoomShard(match.RoomID)
-	if err := f.db.Client.HDel(ctx, keys.Room(shard, match.RoomID), "stakes").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(ctx, keys.Room(shard, match.RoomID), "stakes").Err())
 	want("a match of an older build", match, true)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -26,9 +27,7 @@ func (f *fixture) sweepUntil(r rooms.Room, done func(rooms.Room, error) bool) ro
 	f.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		if _, err := f.service.Sweep(f.t.Context()); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(f.t.Context()))(f.t)
 		now, err := f.service.Get(f.t.Context(), operator, r.RoomID)
 		if done(now, err) {
 			return now
@@ -46,31 +45,21 @@ func (f *fixture) setBack(roomID, field string, by time.Duration) {
 	shard, _ := keys.RoomShard(roomID)
 	room := keys.Room(shard, roomID)
 	if field != "changed" {
-		if err := f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err(); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err())
 		return
 	}
 	values := strings.Split(f.db.Client.HGet(f.t.Context(), room, "live").Val(), "|")
 	i := slices.Index(scripts.RoomLive.Names, field)
-	ms, err := strconv.ParseInt(values[i], 10, 64)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	ms := testkit.Must(strconv.ParseInt(values[i], 10, 64))(f.t)
 	values[i] = strconv.FormatInt(ms-by.Milliseconds(), 10)
-	if err := f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err())
 }
 
 // makeDue has the sweep look at a room.
 func (f *fixture) makeDue(roomID string) {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	err := f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err())
 }
 
 func isCancelled(r rooms.Room, err error) bool { return err == nil && r.Status == rooms.Cancelled }
@@ -185,9 +174,7 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, node := range []*rooms.Service{f.newService(), f.newService()} {
 			wg.Go(func() {
-				if err := node.Run(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, node.Run(ctx))
 			})
 		}
 		for _, r := range all {
@@ -208,9 +195,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		fence := keys.RoomsFence(keys.EconomyShard(f.game))
-		if err := f.db.Client.Set(ctx, fence, 1_000_000, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Set(ctx, fence, 1_000_000, 0).Err())
 		for deadline := time.Now().Add(5 * time.Second); ; {
 			_, err := f.service.Sweep(ctx)
 			if err != nil && strings.Contains(err.Error(), "another leader") {
@@ -221,9 +206,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 			}
 		}
 		f.requireBalance(a, 900, 100)
-		if err := f.db.Client.Del(ctx, fence).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Del(ctx, fence).Err())
 		f.sweepUntil(room, isCancelled)
 		if newest, err := f.db.Client.Get(ctx, fence).Result(); err != nil || newest == "0" {
 			t.Fatalf("the fence is %s, %v", newest, err)
@@ -235,9 +218,7 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		due := keys.RoomsDue(keys.FreeShard(1))
 		id := keys.NewRoomID(keys.FreeShard(1), time.Now())
-		if err := f.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err())
 		if n, err := f.service.Sweep(t.Context()); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
@@ -251,10 +232,7 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 // afterwards.
 func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)
 	players := make([]principal.Caller, 6)
@@ -295,9 +273,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		server.Kill()
 		stop()
 		wg.Wait()
-		if err := server.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, server.Restart())
 		f.requireBooksBalance()
 		total := 0
 		for _, n := range acknowledged {
@@ -323,10 +299,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b, err := f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code))(t)
 		held += int64(b.HeldUnits)
 	}
 	if held != 0 {
@@ -345,9 +318,7 @@ func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, node := range []*rooms.Service{f.service, g.service} {
 			wg.Go(func() {
-				if err := node.Run(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, node.Run(ctx))
 			})
 		}
 		for _, game := range []*fixture{f, g} {

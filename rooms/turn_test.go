@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // turnOf is the input that gives a player the turn.
@@ -56,10 +57,7 @@ func (f *fixture) runNodes(t *testing.T, n int) (stop []func()) {
 // the event.
 func (f *fixture) turnEvents(room rooms.Room) (users []int64, reasons []string, at []time.Time) {
 	f.t.Helper()
-	list, err := f.service.ListEvents(f.t.Context(), operator, room.RoomID, 0)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	list := testkit.Must(f.service.ListEvents(f.t.Context(), operator, room.RoomID, 0))(f.t)
 	for _, raw := range list.Events {
 		var e struct {
 			Type string    `json:"type"`
@@ -69,9 +67,7 @@ func (f *fixture) turnEvents(room rooms.Room) (users []int64, reasons []string, 
 				Reason string `json:"reason"`
 			} `json:"data"`
 		}
-		if err := wire.Unmarshal(raw, &e); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, wire.Unmarshal(raw, &e))
 		if e.Type == events.RoomTurn.Name {
 			users, reasons, at = append(users, e.Data.UserID), append(reasons, e.Data.Reason), append(at, e.At)
 		}
@@ -155,9 +151,7 @@ func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
 		stop[0]()
 		// What a leader leaves behind that was killed while it waited for a deadline.
 		lock := keys.Lock("turns")
-		if err := f.db.Client.Set(ctx, lock, "a dead node", 2*time.Second).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Set(ctx, lock, "a dead node", 2*time.Second).Err())
 		before := count()
 		waitUntil(t, func() bool { return count() >= before+2 })
 		_, _, at := f.turnEvents(room)
@@ -213,9 +207,7 @@ func TestTheHostOfAPaidRoomForfeitsNobody(t *testing.T) {
 		room := f.startedRoom(t, f.paidRoom("1", 2), a, b)
 		must(t)(f.service.SetTurn(ctx, a, turnOf(room, b, 1), noKey))
 		f.setTurnBack(room.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		now, err := f.service.Get(ctx, operator, room.RoomID)
 		if err != nil || now.Status != rooms.Started || now.Turn.UserID != a.UserID || len(now.ActivePlayers()) != 2 {
 			t.Fatalf("%+v, %v", now, err)
@@ -223,9 +215,7 @@ func TestTheHostOfAPaidRoomForfeitsNobody(t *testing.T) {
 		free := f.startedRoom(t, rooms.CreateInput{MaxPlayers: 2}, a, b)
 		must(t)(f.service.SetTurn(ctx, a, turnOf(free, b, 1), noKey))
 		f.setTurnBack(free.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		if now, err = f.service.Get(ctx, operator, free.RoomID); err != nil || now.Turn.UserID != a.UserID ||
 			len(now.ActivePlayers()) != 1 {
 			t.Fatalf("%+v, %v", now, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -31,12 +32,9 @@ func (f *fixture) setConnected(roomID string, userID int64, isConnected bool) {
 		here, gone = gone, ""
 	}
 	call := lastID.Add(1) // also makes each grace differ: presence does not lose two in a millisecond
-	_, err := f.db.RunScript(f.t.Context(), scripts.PresenceSet,
+	testkit.Must(f.db.RunScript(f.t.Context(), scripts.PresenceSet,
 		[]string{keys.Room(shard, roomID), keys.RoomEvents(shard, roomID), keys.PresenceLease(shard, "lease000")},
-		f.db.PublishCommand, idempotency.NewNonce(), "lease000", call, roomID, 10_000+call, "0", here, gone)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+		f.db.PublishCommand, idempotency.NewNonce(), "lease000", call, roomID, 10_000+call, "0", here, gone))(f.t)
 }
 
 // passWindow makes the window of a room be over.
@@ -49,9 +47,7 @@ func (f *fixture) passWindow(roomID string) {
 		_, absent, _ := strings.Cut(window, "|")
 		err = f.db.Client.HSet(f.t.Context(), room, "window", "1|"+absent).Err()
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, err)
 	f.makeDue(roomID)
 }
 
@@ -197,9 +193,7 @@ func TestAReportBehindOneOfAnOlderNodeBeginsAWindow(t *testing.T) {
 	f.setConnected(room.RoomID, players[2].UserID, true)
 	must(t)(f.service.Finish(t.Context(), players[0], room.RoomID, placesOf(players, "123"), noKey))
 	shard, _ := keys.RoomShard(room.RoomID)
-	if err := f.db.Client.HDel(t.Context(), keys.Room(shard, room.RoomID), "window").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(t.Context(), keys.Room(shard, room.RoomID), "window").Err())
 	got := must(t)(f.service.Finish(t.Context(), players[1], room.RoomID, placesOf(players, "123"), noKey))
 	if until := time.Until(got.ReportUntil); until < time.Minute || until > 2*time.Minute {
 		t.Errorf("the window ends in %v; want two minutes", until)

@@ -263,11 +263,7 @@ func (f *fixture) newLinesTrim(count int, given values) call {
 // number reads a number, 0 when the text is empty.
 func (f *fixture) number(text string) int {
 	f.t.Helper()
-	n, err := strconv.Atoi(cmp.Or(text, "0"))
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return n
+	return testkit.Must(strconv.Atoi(cmp.Or(text, "0")))(f.t)
 }
 
 // sumEntries returns by how much ledger entries change the totals.
@@ -302,10 +298,7 @@ func (f *fixture) wantTotals(folded int, entries ...string) {
 	for field, sum := range sumEntries(f.t, entries) {
 		want[field] = sum.String()
 	}
-	got, err := f.db.Client.HGetAll(f.t.Context(), keys.Totals(f.id)).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	got := testkit.Must(f.db.Client.HGetAll(f.t.Context(), keys.Totals(f.id)).Result())(f.t)
 	maps.DeleteFunc(got, func(field, _ string) bool { return strings.HasPrefix(field, keys.TotalMinted+":") })
 	if !maps.Equal(got, want) {
 		f.t.Errorf("the totals are %v; want %v", got, want)
@@ -350,9 +343,7 @@ var ledgerOfEveryKind = []string{
 func (f *fixture) appendLedger(entries ...string) {
 	f.t.Helper()
 	for _, entry := range entries {
-		if err := f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err())
 	}
 }
 
@@ -391,12 +382,8 @@ func TestALedgerThatLostItsFrontIsFoldedFromWhereItWas(t *testing.T) {
 		f.appendLedger(ledgerOfEveryKind[:6]...)
 		f.newFold(1, 4).want(scripts.OK)
 		late := f.newFold(1, 1) // its entries are read before the ledger loses some
-		if err := db.Client.LTrim(t.Context(), keys.Ledger(f.id), 3, -1).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Client.Set(t.Context(), keys.LedgerBase(f.id), 3, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(f.id), 3, -1).Err())
+		testkit.Check(t, db.Client.Set(t.Context(), keys.LedgerBase(f.id), 3, 0).Err())
 		late.changesNothing(scripts.Stale)
 		f.wantTotals(4, ledgerOfEveryKind[:4]...)
 		f.newFold(1, 1).want(scripts.OK)

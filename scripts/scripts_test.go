@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -22,15 +23,8 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 // eval runs code behind libraries, as a script that includes them would.
 func eval(t *rapid.T, db *redisdb.DB, includes, code string, args ...any) string {
-	s, err := scripts.Load(testFiles("-- test: is a test.\n-- INCLUDES  "+includes+"\n"+code), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := db.Client.Eval(t.Context(), s.EmbeddedSource, nil, args...).Text()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	s := testkit.Must(scripts.Load(testFiles("-- test: is a test.\n-- INCLUDES  "+includes+"\n"+code), "test"))(t)
+	return testkit.Must(db.Client.Eval(t.Context(), s.EmbeddedSource, nil, args...).Text())(t)
 }
 
 // testFiles returns the package's libraries, and a script with the name test.
@@ -63,10 +57,7 @@ func onBothStores(t *testing.T, property func(t *rapid.T, db *redisdb.DB)) {
 		rapid.Check(t, func(t *rapid.T) { property(t, db) })
 	})
 	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 		defer func() { _ = db.Close() }()
 		rapid.Check(t, func(t *rapid.T) { property(t, db) })
 	})
@@ -103,10 +94,7 @@ func TestAmountsOfAnySizeAreComparedAddedAndSubtractedExactly(t *testing.T) {
 
 // A store that cannot compile a script, or knows it by another sum than ours, could not run it.
 func TestEveryScriptLoadsInBothStores(t *testing.T) {
-	embedded, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
 		for name, s := range scripts.All() {
@@ -145,10 +133,7 @@ return {'ok'}
 		"lib_first.lua": {Data: []byte(first)}, "lib_second.lua": {Data: []byte(second)},
 		"lib_third.lua": {Data: []byte(third)}, "test.lua": {Data: []byte(body)},
 	}
-	s, err := scripts.Load(files, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(scripts.Load(files, "test"))(t)
 	if want := "#!lua flags=allow-oom\n" + first + second + body; s.Source != want {
 		t.Errorf("source:\n%s\nwant:\n%s", s.Source, want)
 	}

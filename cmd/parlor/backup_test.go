@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -38,14 +38,8 @@ type drill struct {
 
 func openDrill(t *testing.T, url, archiveURL string) drill {
 	t.Helper()
-	old, err := archive.Open(archiveURL, archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testkit.Must(archive.Open(archiveURL, archive.S3Options{}))(t)
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return drill{db, wallet.New(db, anyPlayer{}, wallet.Options{Archive: old})}
 }
@@ -71,28 +65,18 @@ func (d drill) play(t *testing.T, credits int, stop context.Context) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, group.Wait())
 }
 
 func (d drill) last(t *testing.T) int64 {
 	t.Helper()
-	n, err := d.wallets.LastEntry(t.Context(), drillGame)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(d.wallets.LastEntry(t.Context(), drillGame))(t)
 }
 
 // base returns how many entries have left the store.
 func (d drill) base(t *testing.T) int64 {
 	t.Helper()
-	n, err := d.db.Client.Get(t.Context(), keys.LedgerBase(drillGame)).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(d.db.Client.Get(t.Context(), keys.LedgerBase(drillGame)).Int64())(t)
 }
 
 func (d drill) wantBase(t *testing.T, want int64) {
@@ -113,9 +97,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 	d := openDrill(t, server.URL(), archiveURL)
 	d.fill(t, 3200)
 	forever := context.Background()
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.wallets.Archive(t.Context(), drillGame))
 	d.wantBase(t, 2000)
 
 	underLoad, stop := context.WithCancel(t.Context())
@@ -129,21 +111,15 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	d.play(t, 4000, forever) // so that the archive gets what the backup lacks
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.wallets.Archive(t.Context(), drillGame))
 	before := d.last(t)
 
 	server.Kill()
 	for _, name := range []string{"appendonlydir", "dump.rdb"} {
-		if err := os.RemoveAll(filepath.Join(server.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.RemoveAll(filepath.Join(server.Dir, name)))
 	}
 	must(t, "restore", "--from", copyDir, "--data", server.Dir)
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 
 	d = openDrill(t, server.URL(), archiveURL)
 	restored := d.last(t)
@@ -157,9 +133,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 
 	// Without a rewind the archive still has the history that was lost, and takes no other one.
 	d.play(t, 3200, forever)
-	if err := d.wallets.Archive(t.Context(), drillGame); !errors.Is(err, archive.ErrConflict) {
-		t.Errorf("another history was archived: %v", err)
-	}
+	testkit.WantError(t, d.wallets.Archive(t.Context(), drillGame), archive.ErrConflict, "another history was archived")
 	if base := d.base(t); base > restored { // what both histories have may leave
 		t.Errorf("%d entries have left the store; the histories part after %d", base, restored)
 	}
@@ -167,9 +141,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Errorf("nothing was set aside: %s", out)
 	}
 	d = openDrill(t, server.URL(), archiveURL)
-	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.wallets.Archive(t.Context(), drillGame))
 	must(t, "audit", "--deep")
 	if out := must(t, "ledger", "verify"); !strings.Contains(out, `"problems":[]`) {
 		t.Error(out)
@@ -193,9 +165,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 
 	// verify finds what is wrong.
 	damaged := filepath.Join(archiveDir, "game-1", "ledger", "000000000000001")
-	if err := os.WriteFile(damaged, []byte("?"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(damaged, []byte("?"), 0o600))
 	if status, out, _ := command(t, "ledger", "verify"); status != 1 || !strings.Contains(out, "damaged") {
 		t.Errorf("a damaged segment: status %d, %s", status, out)
 	}
@@ -205,15 +175,10 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 func (d drill) fill(t *testing.T, credits int) {
 	t.Helper()
 	found(t, d.db)
-	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+	testkit.Check(t, d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err())
+	testkit.Must(d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	d.play(t, credits, context.Background())
 }
 
@@ -241,9 +206,7 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 	d.fill(t, 400)
 	const others = 300 // keys, over all slots
 	for i := range others {
-		if err := d.db.Client.Set(t.Context(), fmt.Sprint("other-", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, d.db.Client.Set(t.Context(), fmt.Sprint("other-", i), i, 0).Err())
 	}
 	must(t, "backup", "--to", copyDir)
 	balances, last := d.db.Client.HGetAll(t.Context(), keys.Wallet(drillGame, 3)).Val(), d.last(t)
@@ -266,15 +229,11 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 		if status, _, _ := command(t, restore...); status == 0 {
 			t.Error("a data folder that is in use is overwritten")
 		}
-		if err := os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")))
 		must(t, restore...)
 	}
 	for _, s := range servers {
-		if err := s.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Restart())
 	}
 	for _, s := range servers {
 		redistest.Eventually(t, "a server of the new Cluster serves", func() bool {
@@ -307,12 +266,9 @@ func TestLedgerTailFollows(t *testing.T) {
 	server := redistest.StartFor(t)
 	archiveURL := "file://" + t.TempDir()
 	d := openDrill(t, server.URL(), archiveURL)
-	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+	testkit.Must(d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	d.play(t, 16, t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	follows := make(chan struct{})
@@ -321,9 +277,7 @@ func TestLedgerTailFollows(t *testing.T) {
 	go func() { ended <- followLedger(ctx, d.wallets, drillGame, 3, out) }()
 	<-follows // it has printed the newest three
 	d.play(t, 8, t.Context())
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3+8 || !strings.Contains(lines[len(lines)-1], `"id":24,`) {
 		t.Errorf("%q", lines)

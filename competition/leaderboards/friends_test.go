@@ -5,6 +5,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Whether somebody is a friend, and who it is, costs commands for each: it is asked about the best
@@ -19,10 +20,8 @@ func TestEntriesOfManyFriendsAskAboutTheBestAlone(t *testing.T) {
 		scores = append(scores, SubmitInput{UserID: id, Score: "5"})
 	}
 	for i := 0; i < len(scores); i += MaxBatch {
-		if _, _, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", scores[i:i+MaxBatch],
-			idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must2(f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", scores[i:i+MaxBatch],
+			idempotency.Receipt{}))(t)
 	}
 	f.mustSend(1, "6")
 	f.mustSend(stranger, "7") // is listed, and no friend

@@ -109,11 +109,7 @@ func (f *fixture) player(id int64) principal.Caller {
 func (f *fixture) create(d Definition) Leaderboard {
 	f.t.Helper()
 	d.Board, d.Name = "top", "Top"
-	b, err := f.Create(f.t.Context(), f.server(), f.gameID, d)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return b
+	return testkit.Must(f.Create(f.t.Context(), f.server(), f.gameID, d))(f.t)
 }
 
 // send submits a score for a player by the server.
@@ -127,11 +123,7 @@ func (f *fixture) send(userID int64, score string, more ...func(*SubmitInput)) (
 
 func (f *fixture) mustSend(userID int64, score string, more ...func(*SubmitInput)) SubmitResult {
 	f.t.Helper()
-	r, err := f.send(userID, score, more...)
-	if err != nil {
-		f.t.Fatalf("send %s of player %d: %v", score, userID, err)
-	}
-	return r
+	return testkit.Must(f.send(userID, score, more...))(f.t, "send %s of player %d", score, userID)
 }
 
 func (f *fixture) entries(scope Scope) []Entry {
@@ -139,10 +131,7 @@ func (f *fixture) entries(scope Scope) []Entry {
 	var all []Entry
 	cursor := ""
 	for {
-		page, next, err := f.Entries(f.t.Context(), f.server(), f.gameID, "top", scope, cursor, 100)
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		page, next := testkit.Must2(f.Entries(f.t.Context(), f.server(), f.gameID, "top", scope, cursor, 100))(f.t)
 		if all = append(all, page...); next == "" {
 			return all
 		}
@@ -175,10 +164,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	redistest.Each(t, test)
 	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		test(t, db)
 	})

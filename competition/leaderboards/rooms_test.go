@@ -15,25 +15,21 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // createFor makes a board that rooms feed.
 func (f *fixture) createFor(from games.FeedSource, d Definition) {
 	f.t.Helper()
 	d.Board, d.Name, d.Writers = string(from), string(from), Writers{WriterRooms}
-	if _, err := f.Create(f.t.Context(), f.server(), f.gameID, d); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.Create(f.t.Context(), f.server(), f.gameID, d))(f.t)
 	f.people.boards = append(f.people.boards, games.BoardFeed{Board: string(from), From: from})
 }
 
 // standings returns the entries of a board as "<player>:<score>", best first.
 func (f *fixture) standings(board string, season int64) []string {
 	f.t.Helper()
-	page, _, err := f.Entries(f.t.Context(), f.server(), f.gameID, board, Scope{Season: season}, "", 100)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	page, _ := testkit.Must2(f.Entries(f.t.Context(), f.server(), f.gameID, board, Scope{Season: season}, "", 100))(f.t)
 	list := []string{}
 	for _, e := range page {
 		list = append(list, fmt.Sprintf("%d:%s", e.User.ID, wire.AppendDecimal(nil, e.Score.Units, e.Score.Decimals)))
@@ -60,9 +56,7 @@ func (f *fixture) result(roomID string) RoomResult {
 
 func (f *fixture) add(r RoomResult) {
 	f.t.Helper()
-	if err := f.AddRoomResult(f.t.Context(), r); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.AddRoomResult(f.t.Context(), r))
 }
 
 func TestAFinishedRoomAddsAScoreOfEachPlayer(t *testing.T) {
@@ -113,10 +107,7 @@ func TestWhoARoomHasFedDoesNotCountAgain(t *testing.T) {
 	}
 	f.requireStandings("win", "1:1")
 	most := new(int64(2))
-	_, err := f.Patch(t.Context(), f.server(), f.gameID, "win", Patch{MaxEntries: &most, Effective: NowEffective})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "win", Patch{MaxEntries: &most, Effective: NowEffective}))(t)
 	f.add(r)
 	f.requireStandings("win", "1:1", "2:0")
 	if got := parseFed("a:1,2;b:3;;x:y:4,z").String(); got != "a:1,2;b:3" {
@@ -134,15 +125,11 @@ func TestARoomCountsOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 16 {
 			wg.Go(func() {
-				if err := []*Service{f.Service, other}[i%2].AddRoomResult(t.Context(), r); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, []*Service{f.Service, other}[i%2].AddRoomResult(t.Context(), r))
 			})
 		}
 		wg.Wait()
-		if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1))(t)
 		f.add(r) // not in the next season either
 		if got := f.standings("win", 1); !slices.Equal(got, []string{"1:1", "2:0"}) {
 			t.Errorf("%v", got)
@@ -187,10 +174,7 @@ func TestALateRoomCountsInItsSeasonOrTheCurrentOne(t *testing.T) {
 		} {
 			f := newFixture(t, db)
 			f.createFor(games.FromWin, Definition{Operator: Sum, GraceSeconds: grace})
-			b, err := f.Get(t.Context(), f.server(), f.gameID, "win")
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testkit.Must(f.Get(t.Context(), f.server(), f.gameID, "win"))(t)
 			early, late := f.result("early"), f.result("late")
 			early.EndedAt, late.EndedAt = b.Season.OpensAt.Add(-time.Millisecond), b.Season.OpensAt
 			// A season that ends in the millisecond of its beginning has no time in which a room can end.
@@ -198,9 +182,7 @@ func TestALateRoomCountsInItsSeasonOrTheCurrentOne(t *testing.T) {
 				now, err := db.Client.Time(t.Context()).Result()
 				return err == nil && now.Sub(b.Season.OpensAt) > time.Millisecond
 			})
-			if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1))(t)
 			for range 2 {
 				f.add(early)
 				f.add(late)
@@ -222,9 +204,7 @@ func TestABoardThatTakesNoRoomHoldsUpNoOther(t *testing.T) {
 			"no board": {apierror.BoardNotFound, func(*fixture) {}},
 			"deleted": {apierror.BoardNotFound, func(f *fixture) {
 				f.create(Definition{Writers: Writers{WriterRooms}})
-				if err := f.Delete(t.Context(), f.server(), f.gameID, "top"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.Delete(t.Context(), f.server(), f.gameID, "top"))
 			}},
 			"for the server": {apierror.Forbidden, func(f *fixture) { f.create(Definition{}) }},
 			"too many digits": {apierror.ScoreRejected, func(f *fixture) {
@@ -362,15 +342,12 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 // settings that changed at the same time do.
 func (f *fixture) promise(key string) {
 	f.t.Helper()
-	_, err := f.change(f.t.Context(), f.gameID, key, func(b *board, _ int64) (c boardChange, err error) {
+	testkit.Must(f.change(f.t.Context(), f.gameID, key, func(b *board, _ int64) (c boardChange, err error) {
 		version, d := b.newest()
 		next := *d
 		next.Prizes = &Prizes{}
 		return c, c.setDefinition(version+1, &next)
-	})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	}))(f.t)
 }
 
 func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
@@ -393,9 +370,7 @@ func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
 		f.people.boards = []games.BoardFeed{c.feed}
 		f.people.settlements = c.settlements
 		var errs apierror.FieldErrors
-		if err := f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board))
 		if got := errs.Err() == nil; got != c.want {
 			t.Errorf("%s: %v; want %v", name, errs.Err(), c.want)
 		}

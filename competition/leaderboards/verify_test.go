@@ -9,16 +9,14 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 // problems verifies the first season and returns what it finds: "7 is hidden and is in …".
 func (f *fixture) problems() string {
 	f.t.Helper()
-	report, err := f.Verify(f.t.Context(), f.server(), f.gameID, "top", 1)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	report := testkit.Must(f.Verify(f.t.Context(), f.server(), f.gameID, "top", 1))(f.t)
 	var all []string
 	for _, d := range report.Differences {
 		all = append(all, fmt.Sprintf("%d %s", d.UserID, d.Problem))
@@ -39,9 +37,7 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 				})
 			}
 			for _, id := range []int64{4, 5} {
-				if _, err := f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, id, true); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, id, true))(t)
 			}
 			report, err := f.Verify(t.Context(), f.server(), f.gameID, "top", 1)
 			if err != nil || report.Entries != 18 || report.Hidden != 2 || len(report.Differences) != 0 {
@@ -82,9 +78,7 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 					return client.HSet(ctx, at(13).entriesKey(13), "13", "?").Err()
 				}, "13 the record does not have its form"},
 			} {
-				if err := step.corrupt(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, step.corrupt())
 				if got := f.problems(); !strings.Contains(got, step.want) {
 					t.Errorf("%s: %q, want %q", step.what, got, step.want)
 				}

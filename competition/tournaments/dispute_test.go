@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -84,9 +85,7 @@ func (f *fixture) passDispute(id int64, m Match) {
 // sweepRooms sweeps the rooms and applies the ends of matches.
 func (f *fixture) sweepRooms() {
 	f.t.Helper()
-	if _, err := f.rooms.Sweep(f.t.Context()); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.rooms.Sweep(f.t.Context()))(f.t)
 }
 
 func (f *fixture) decided(id int64, matchID string) Match {
@@ -108,9 +107,7 @@ func TestASilentSeedLosesItsMatch(t *testing.T) {
 		f.setRoom(m, "s1", func(seat string) string { // as package presence does
 			shard, _ := keys.RoomShard(*m.RoomID)
 			record := strings.Split(seat, "|")[4] + "||lease000,"
-			if err := f.db.Client.HSet(t.Context(), keys.Room(shard, *m.RoomID), "p1", record).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, f.db.Client.HSet(t.Context(), keys.Room(shard, *m.RoomID), "p1", record).Err())
 			return seat
 		})
 		f.say(m, 2, 2)
@@ -243,12 +240,9 @@ func TestStaffDecidesADisputedMatch(t *testing.T) {
 		if m = f.match(id, 1); m.isDecided() {
 			t.Fatalf("%+v", m)
 		}
-		_, err := f.rooms.Resolve(t.Context(), operator, *m.RoomID, rooms.ResolveInput{
+		testkit.Must(f.rooms.Resolve(t.Context(), operator, *m.RoomID, rooms.ResolveInput{
 			Placements: []rooms.Placement{{UserID: 2, Place: 1}, {UserID: 1, Place: 2}},
-		}, idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, idempotency.Receipt{}))(t)
 		f.sweepRooms()
 		f.leadUntil(t, id, Finished)
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Played {
@@ -322,15 +316,11 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 		m := f.playing(id, f.match(id, 1))
 		f.say(m, 1, 1)
 		f.say(m, 2, 2)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		ended := rooms.Ended{
 			RoomID: *m.RoomID, Status: rooms.Cancelled, Reason: rooms.ReasonDisputeRefunded, StartedAt: time.Now(),
 		}
-		if err := f.report(m, ended); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.report(m, ended))
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Walkover {
 			t.Errorf("%+v", m)
 		}
@@ -355,9 +345,7 @@ func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 				winnerID = out
 			}
 			f.say(m, out, winnerID)
-			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{}))(t)
 			f.say(m, other, winnerID)
 			f.sweepRooms()
 			f.lead()
@@ -383,9 +371,7 @@ func (f *fixture) passEnd(id int64) {
 		if err != nil || strings.Count(value, texts[0]) != 1 {
 			f.t.Fatalf("endsAt is not found in %s, %v", value, err)
 		}
-		if err := f.db.Client.HSet(ctx, tour, field, strings.Replace(value, texts[0], texts[1], 1)).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.HSet(ctx, tour, field, strings.Replace(value, texts[0], texts[1], 1)).Err())
 	}
 }
 
@@ -460,9 +446,7 @@ func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
 
 func resolveFinal(f *fixture, id int64, final Match, _ *resultConsumer) {
 	f.t.Helper()
-	if _, _, err := f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must2(f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{}))(f.t)
 }
 
 // resultConsumer gets the ends of rooms, and fails while it is paused.

@@ -97,12 +97,9 @@ func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	f.Service = New(db, Deps{
 		Wallets: f.wallet, Players: p, Games: p, Rooms: f.rooms, Prizes: prizeService, Boards: f.boards,
 	}, Options{})
-	token, err := f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+	token := testkit.Must(f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: fmt.Sprintf("GOLD%d", f.gameID), Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	}))(t)
 	f.token = token
 	return f
 }
@@ -127,12 +124,9 @@ func (f *fixture) player(id int64) principal.Caller {
 func (f *fixture) give(units wallet.Units, userIDs ...int64) {
 	f.t.Helper()
 	for _, id := range userIDs {
-		_, err := f.wallet.Credit(f.t.Context(), operator, wallet.CreditInput{
+		testkit.Must(f.wallet.Credit(f.t.Context(), operator, wallet.CreditInput{
 			UserID: id, TokenCode: f.token.Code, Amount: wallet.AmountInput(units.Decimal(2)), Reason: "test",
-		}, idempotency.Receipt{})
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		}, idempotency.Receipt{}))(f.t)
 		f.given[id] += units
 	}
 }
@@ -152,11 +146,7 @@ func (f *fixture) swiss(change func(in *CreateInput)) CreateInput {
 // create makes a tournament and opens it.
 func (f *fixture) create(in CreateInput) int64 {
 	f.t.Helper()
-	r, err := f.Create(f.t.Context(), operator, f.gameID, in, idempotency.Receipt{})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return r.Tournament.ID
+	return testkit.Must(f.Create(f.t.Context(), operator, f.gameID, in, idempotency.Receipt{}))(f.t).Tournament.ID
 }
 
 // enter lets players join, who get the fee first.
@@ -172,19 +162,13 @@ func (f *fixture) enter(id int64, userIDs ...int64) {
 
 func (f *fixture) get(id int64) Tournament {
 	f.t.Helper()
-	v, err := f.Get(f.t.Context(), operator, f.gameID, id)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return v
+	return testkit.Must(f.Get(f.t.Context(), operator, f.gameID, id))(f.t)
 }
 
 // lead does what the leader has to do now.
 func (f *fixture) lead() {
 	f.t.Helper()
-	if _, err := f.driveGames(f.t.Context(), f.fence, []int64{f.gameID}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.driveGames(f.t.Context(), f.fence, []int64{f.gameID}))(f.t)
 }
 
 // leadUntil leads until the tournament has a status.
@@ -202,10 +186,7 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 // check requires that money is conserved and that what players hold is the escrow.
 func (f *fixture) check() {
 	f.t.Helper()
-	r, err := f.wallet.AuditDeep(f.t.Context(), f.gameID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	r := testkit.Must(f.wallet.AuditDeep(f.t.Context(), f.gameID))(f.t)
 	if !r.Balanced || !r.HeldCounted {
 		f.t.Fatalf("the money is not conserved: %+v", r)
 	}
@@ -214,10 +195,7 @@ func (f *fixture) check() {
 // balance returns what a player can spend and holds.
 func (f *fixture) balance(userID int64) (free, held wallet.Units) {
 	f.t.Helper()
-	b, err := f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	b := testkit.Must(f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code))(f.t)
 	return b.SpendableUnits, b.HeldUnits
 }
 
@@ -231,10 +209,7 @@ func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
 // house returns what the house has.
 func (f *fixture) total(name func(wallet.TokenTotal) wallet.Units) wallet.Units {
 	f.t.Helper()
-	r, err := f.wallet.Audit(f.t.Context(), f.gameID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	r := testkit.Must(f.wallet.Audit(f.t.Context(), f.gameID))(f.t)
 	i := slices.IndexFunc(r.Tokens, func(total wallet.TokenTotal) bool { return total.TokenCode == f.token.Code })
 	if i < 0 {
 		return 0
@@ -251,10 +226,7 @@ func (f *fixture) currentMatches(id int64) []Match {
 	if v.Round == 0 {
 		return nil
 	}
-	list, _, err := f.Matches(f.t.Context(), operator, f.gameID, id, v.Round, "", 4096)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Matches(f.t.Context(), operator, f.gameID, id, v.Round, "", 4096))(f.t)
 	return list
 }
 
@@ -277,12 +249,9 @@ return 1`)
 func (f *fixture) pass(id int64, m Match) {
 	f.t.Helper()
 	ctx, matches := f.t.Context(), keys.TourMatches(f.gameID, id)
-	text, err := f.db.Client.HGet(ctx, matches, m.ID).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	text := testkit.Must(f.db.Client.HGet(ctx, matches, m.ID).Result())(f.t)
 	_, rest, _ := strings.Cut(text, "|")
-	err = replaceField.Run(ctx, f.db.Client, []string{matches}, m.ID, text, "1|"+rest).Err()
+	err := replaceField.Run(ctx, f.db.Client, []string{matches}, m.ID, text, "1|"+rest).Err()
 	if m.RoomID != nil {
 		shard, _ := keys.RoomShard(*m.RoomID)
 		err = errors.Join(err, f.db.Client.HSet(ctx, keys.Room(shard, *m.RoomID), "deadline", 1).Err())
@@ -305,9 +274,7 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 		ended.Places = append(ended.Places, rooms.Place{UserID: userID, Place: place})
 	}
 	for _, caller := range f.settlers(m) {
-		if _, err := f.rooms.Finish(f.t.Context(), caller, *m.RoomID, list, idempotency.Receipt{}); err != nil {
-			f.t.Fatalf("finish %s: %v", m.ID, err)
-		}
+		testkit.Must(f.rooms.Finish(f.t.Context(), caller, *m.RoomID, list, idempotency.Receipt{}))(f.t, "finish %s", m.ID)
 	}
 	return f.report(m, ended)
 }
@@ -316,10 +283,7 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 func (f *fixture) settlers(m Match) []principal.Caller {
 	f.t.Helper()
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-	room, err := f.rooms.Get(f.t.Context(), server, *m.RoomID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	room := testkit.Must(f.rooms.Get(f.t.Context(), server, *m.RoomID))(f.t)
 	if room.SettledBy == rooms.SettledByServer {
 		return []principal.Caller{server}
 	}
@@ -341,10 +305,7 @@ func (f *fixture) report(m Match, ended rooms.Ended) error {
 func (f *fixture) tourOf(roomID string) int64 {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	settings, err := f.db.Client.HGet(f.t.Context(), keys.Room(shard, roomID), "settings").Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	settings := testkit.Must(f.db.Client.HGet(f.t.Context(), keys.Room(shard, roomID), "settings").Result())(f.t)
 	for i := len(settings) - 1; ; i-- {
 		if settings[i] == '|' {
 			id, _, _, ok := parseFeeds(settings[i+1:])

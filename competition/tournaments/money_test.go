@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
@@ -29,9 +30,7 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		f.wantBalance(1, 750, 250) // a second time it costs nothing
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})))
 		f.wantBalance(1, 1000, 0)
 		f.check()
 		_, err = f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
@@ -55,9 +54,7 @@ func TestACallWithAKeyTakesTheFeeOnce(t *testing.T) {
 			}
 		}
 		f.wantBalance(1, 750, 250)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		f.wantBalance(1, 1000, 0)
 		f.check()
 	})
@@ -78,9 +75,7 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 			t.Errorf("the pot is %d", v.PotUnits)
 		}
 		f.check()
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		v := f.leadUntil(t, id, Cancelled)
 		if *v.CancelReason != CancelledByOperator || v.EndedAt == nil || v.PotUnits != 0 {
 			t.Errorf("%+v", v)
@@ -92,9 +87,8 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 		if left := f.total(func(t wallet.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Errorf("cancelled again: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{})),
+			"cancelled again")
 		_, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
 		wantCode(t, err, apierror.TournamentClosed)
 	})
@@ -128,13 +122,9 @@ func TestWhoDoesNotCheckInIsOut(t *testing.T) {
 				wantCode(t, err, apierror.CheckInClosed)
 				f.leadUntil(t, id, CheckIn)
 				for _, userID := range []int64{1, 2, 2} {
-					if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 				}
-				if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 				f.check()
 				f.lead()
 				f.wantBalance(3, c.free, c.held)
@@ -176,16 +166,11 @@ func TestAPlayersOwnLimitsHoldForFees(t *testing.T) {
 		id, other := f.create(f.swiss(nil)), f.create(f.swiss(nil))
 		f.give(1000, 1)
 		one := int64(1)
-		_, err := f.wallet.SetLimits(t.Context(), f.player(1), wallet.LimitsInput{
+		testkit.Must(f.wallet.SetLimits(t.Context(), f.player(1), wallet.LimitsInput{
 			UserID: 1, TokenCode: f.token.Code, MaxOpenRooms: new(&one),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
+		}))(t)
+		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		_, err := f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
 		wantCode(t, err, apierror.OpenRoomsLimit)
 		f.people.minAge, f.people.born = time.Hour, time.Now()
 		_, err = f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{})
@@ -239,9 +224,8 @@ func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
 			t.Errorf("of the history of player 2 %s units are lost; want 13, half of a rake", got)
 		}
 		third := f.create(f.swiss(nil))
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{}); err != nil {
-			t.Errorf("a third cup: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{})),
+			"a third cup")
 		f.check()
 	})
 }
@@ -254,18 +238,12 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 		f.enter(id, 1, 2, 3)
 		f.leadUntil(t, id, CheckIn)
 		for _, userID := range []int64{1, 2} {
-			if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 		}
-		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.lead()
 		f.wantBalance(3, 1000, 0)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.leadUntil(t, id, Cancelled)
 		for user := range int64(3) {
 			f.wantBalance(user+1, 1000, 0)
@@ -279,26 +257,16 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
 	newFixtureWithPrize := func(t *testing.T, by principal.Caller, settledBy rooms.SettledBy) (*fixture, int64) {
 		f := newFixture(t, redistest.Single(t))
-		if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		_, err := f.wallet.PatchToken(t.Context(), operator, f.token.Code, wallet.TokenPatch{
+		testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
+		testkit.Must(f.wallet.PatchToken(t.Context(), operator, f.token.Code, wallet.TokenPatch{
 			Games: &[]wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "1000"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := f.Create(t.Context(), by, f.gameID, f.swiss(func(in *CreateInput) {
+		}))(t)
+		r := testkit.Must(f.Create(t.Context(), by, f.gameID, f.swiss(func(in *CreateInput) {
 			in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint}
 			in.Room = &RoomInput{SettledBy: settledBy}
-		}), idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}), idempotency.Receipt{}))(t)
 		f.enter(r.Tournament.ID, 1, 2)
-		if _, err := f.Start(t.Context(), operator, f.gameID, r.Tournament.ID, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, r.Tournament.ID, idempotency.Receipt{}))(t)
 		f.lead()
 		return f, r.Tournament.ID
 	}
@@ -345,17 +313,13 @@ func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
 // start a tournament that has two friends in it, and decides no match by ending its room.
 func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
 	id := f.create(f.consensus(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint} }))
 	f.enter(id, 1, 2, 3, 4)
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
 	_, err := f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{})
 	wantCode(t, err, apierror.Forbidden)
-	if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 	f.lead()
 	waiting := f.match(id, 3)
 	_, err = f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{})
@@ -366,7 +330,5 @@ func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
 	wantCode(t, err, apierror.Forbidden)
 	_, err = f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{})
 	wantCode(t, err, apierror.Forbidden)
-	if _, err := f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}))(t)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // start creates a tournament, lets players enter and starts it.
@@ -23,9 +24,7 @@ func (f *fixture) start(in CreateInput, userIDs ...int64) int64 {
 	f.t.Helper()
 	id := f.create(in)
 	f.enter(id, userIDs...)
-	if _, err := f.Start(f.t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.Start(f.t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(f.t)
 	f.lead()
 	return id
 }
@@ -45,18 +44,13 @@ func (f *fixture) match(id, userID int64) Match {
 func (f *fixture) win(m Match, winnerID int64) {
 	f.t.Helper()
 	f.sit(m, winnerID, m.opponentOf(winnerID))
-	if err := f.finish(m, map[int64]int{winnerID: 1, m.opponentOf(winnerID): 2}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.finish(m, map[int64]int{winnerID: 1, m.opponentOf(winnerID): 2}))
 }
 
 // standings returns all standings.
 func (f *fixture) standings(id int64) []Standing {
 	f.t.Helper()
-	list, _, err := f.Standings(f.t.Context(), operator, f.gameID, id, "", 4096)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Standings(f.t.Context(), operator, f.gameID, id, "", 4096))(f.t)
 	return list
 }
 
@@ -91,10 +85,7 @@ func TestTwoPlayersOfWhomOneWins(t *testing.T) {
 func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		entrants := func(id int64) (texts []string) {
-			list, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list, _ := testkit.Must2(f.Entrants(t.Context(), operator, f.gameID, id, "", 10))(t)
 			for _, e := range list {
 				text := fmt.Sprintf("%d %s", e.User.ID, e.Status)
 				if e.Place != nil {
@@ -114,9 +105,7 @@ func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 		if got := entrants(id); got[0] != "1 joined" {
 			t.Errorf("before the start: %v", got)
 		}
-		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.lead()
 		f.win(f.match(id, 1), 1)
 		f.win(f.match(id, 2), 2)
@@ -132,9 +121,7 @@ func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 		}
 
 		cancelled := f.start(f.swiss(nil), 5, 6)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, cancelled, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, cancelled, idempotency.Receipt{}))(t)
 		f.leadUntil(t, cancelled, Cancelled)
 		if got := entrants(cancelled); !slices.Equal(got, []string{"5 joined", "6 joined"}) {
 			t.Errorf("of a cancelled one: %v", got)
@@ -178,15 +165,10 @@ func TestAPageOfEntrantsGoesOnAfterOneWhoLeftWhileItWasRead(t *testing.T) {
 	id := f.create(f.swiss(nil))
 	f.enter(id, 1, 2, 3, 4, 5)
 	// As the second read finds it when player 2 leaves between the two.
-	if err := f.db.Client.HDel(t.Context(), keys.TourEntrants(f.gameID, id), "2").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(t.Context(), keys.TourEntrants(f.gameID, id), "2").Err())
 	var pages [][]int64
 	for cursor := ""; ; {
-		list, next, err := f.Entrants(t.Context(), operator, f.gameID, id, cursor, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list, next := testkit.Must2(f.Entrants(t.Context(), operator, f.gameID, id, cursor, 2))(t)
 		var page []int64
 		for _, e := range list {
 			page = append(page, e.User.ID)
@@ -199,10 +181,7 @@ func TestAPageOfEntrantsGoesOnAfterOneWhoLeftWhileItWasRead(t *testing.T) {
 	if got := fmt.Sprint(pages); got != "[[1] [3 4] [5]]" {
 		t.Errorf("the pages are %s", got)
 	}
-	tour, err := f.read(t.Context(), operator, f.gameID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tour := testkit.Must(f.read(t.Context(), operator, f.gameID, id))(t)
 	if all, err := f.store.readAllEntrants(t.Context(), tour); err != nil || len(all) != 4 {
 		t.Errorf("all of them are %v, %v", all, err)
 	}
@@ -221,10 +200,7 @@ func TestAMatchIsDecidedByWhoIsThere(t *testing.T) {
 		f.pass(id, one)
 		f.pass(id, other)
 		f.lead()
-		matches, _, err := f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		matches, _ := testkit.Must2(f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10))(t)
 		if m := matches[0]; *m.Reason != Walkover || *m.WinnerID != 1 {
 			t.Errorf("%+v", m)
 		}
@@ -279,12 +255,9 @@ func TestADrawIsPlayedAgainThreeTimesAndThenTheBetterSeedWins(t *testing.T) {
 			}
 			seen[*m.RoomID] = true
 			f.sit(m, 1, 2)
-			if err := f.finish(m, map[int64]int{1: 1, 2: 1}); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.report(m, rooms.Ended{RoomID: *m.RoomID, Status: rooms.Finished}); err != nil {
-				t.Fatal(err) // of an earlier attempt, or decided: nothing changes
-			}
+			testkit.Check(t, f.finish(m, map[int64]int{1: 1, 2: 1}))
+			// of an earlier attempt, or decided: nothing changes
+			testkit.Check(t, f.report(m, rooms.Ended{RoomID: *m.RoomID, Status: rooms.Finished}))
 			f.lead()
 		}
 		v := f.get(id)
@@ -304,12 +277,9 @@ func TestAResultIsReportedOnce(t *testing.T) {
 		f.win(m, 1)
 		version := f.get(id).Version
 		for range 2 {
-			err := f.report(m, rooms.Ended{
+			testkit.Report(t, f.report(m, rooms.Ended{
 				RoomID: *m.RoomID, Status: rooms.Finished, Places: []rooms.Place{{UserID: m.opponentOf(1), Place: 1}},
-			})
-			if err != nil {
-				t.Error(err)
-			}
+			}))
 		}
 		if v := f.get(id); v.Version != version || *f.match(id, 1).WinnerID != 1 {
 			t.Errorf("%+v", v)
@@ -384,12 +354,8 @@ func TestPlayersJoinLateAndComeBack(t *testing.T) {
 		in := f.swiss(func(in *CreateInput) { in.Rounds, in.LateJoinRounds = new(3), new(2) })
 		id := f.start(in, 1, 2)
 		f.enter(id, 3)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		f.wantBalance(1, 750, 250) // the fee was there
 		f.check()
 		f.win(f.match(id, 2), 2)
@@ -414,9 +380,7 @@ func TestATournamentThatIsCancelledWhileItRunsEndsItsRooms(t *testing.T) {
 		id := f.start(f.swiss(nil), 1, 2, 3, 4)
 		m := f.match(id, 1)
 		f.sit(m, 1)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.leadUntil(t, id, Cancelled)
 		room, err := f.rooms.Get(t.Context(), operator, *m.RoomID)
 		if err != nil || room.Status != rooms.Cancelled {
@@ -462,9 +426,7 @@ func (b *bots) play(id int64) {
 			if b.random.IntN(2) == 0 {
 				places = map[int64]int{m.Players[0].UserID: 2, m.Players[1].UserID: 1}
 			}
-			if err := b.finish(m, places); err != nil {
-				b.t.Fatalf("%v", err)
-			}
+			testkit.Check(b.t, b.finish(m, places))
 		}
 	}
 }
@@ -550,10 +512,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 // checkRooms requires that each attempt of each match had a room of its own.
 func (f *fixture) checkRooms(id int64) {
 	f.t.Helper()
-	list, _, err := f.Matches(f.t.Context(), operator, f.gameID, id, 0, "", 100_000)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Matches(f.t.Context(), operator, f.gameID, id, 0, "", 100_000))(f.t)
 	seen := map[string]bool{}
 	for _, m := range list {
 		if !m.isDecided() || m.RoomID != nil && seen[*m.RoomID] {
@@ -605,9 +564,7 @@ func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
 		id := f.start(f.swiss(func(in *CreateInput) { in.Format = FormatElimination }), 1, 2)
 		m := f.match(id, 1)
 		for _, userID := range []int64{1, 2} {
-			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}))(t)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
 		wantCode(t, err, apierror.InvalidRequest) // who is out cannot win
@@ -636,19 +593,10 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2, 3)
-		if err := f.store.start(t.Context(), byStaff, f.gameID, id, 5); err != nil {
-			t.Fatal(err)
-		}
-		read, err := f.store.load(t.Context(), f.gameID, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, errStale) {
-			t.Errorf("%v; want stale", err)
-		}
+		testkit.Check(t, f.store.start(t.Context(), byStaff, f.gameID, id, 5))
+		read := testkit.Must(f.store.load(t.Context(), f.gameID, id))(t)
+		testkit.Must(f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.WantError(t, f.beginRound(t.Context(), leadOf(f.fence), read, true), errStale)
 		f.lead()
 		if list := f.currentMatches(id); len(list) != 1 || list[0].has(2) {
 			t.Errorf("%+v", list)

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // score returns a paid score tournament that starts soon and lasts for a second.
@@ -47,9 +48,7 @@ func (f *fixture) pollBoards(t *testing.T, id int64) {
 	t.Helper()
 	redistest.Eventually(t, "the season is sealed", func() bool {
 		f.lead()
-		if err := f.boards.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.boards.RunOnce(t.Context()))
 		seasons, _, err := f.boards.ListSeasons(t.Context(), operator, f.gameID, leaderboards.TournamentBoard(id), 2, 1)
 		return err == nil && len(seasons) == 1 && seasons[0].Status == leaderboards.SeasonSealed
 	})
@@ -65,9 +64,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 			userID int64
 			score  string
 		}{{1, "10"}, {2, "30"}, {1, "20"}, {3, "40"}} {
-			if err := f.attempt(id, played.userID, played.score); err != nil {
-				t.Fatalf("player %d: %v", played.userID, err)
-			}
+			testkit.Check(t, f.attempt(id, played.userID, played.score), "player %d", played.userID)
 		}
 		wantCode(t, f.attempt(id, 1, "90"), apierror.AttemptsUsedUp)
 		wantCode(t, f.attempt(id, 9, "90"), apierror.NotEntrant)
@@ -145,11 +142,8 @@ func TestOnlyTheServerSendsScoresUnlessStaffNamesPlayers(t *testing.T) {
 	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
 	board, server := leaderboards.TournamentBoard(id), principal.Caller{Role: principal.Server, GameID: f.gameID}
 	wantCode(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
-	_, err := f.boards.Submit(t.Context(), server, f.gameID, board,
-		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, board,
+		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{}))(t)
 	if list := f.standings(id); len(list) != 1 || list[0].User.ID != 2 {
 		t.Errorf("%+v", list)
 	}
@@ -162,9 +156,7 @@ func TestAScoreBeyondTheBoundOfAPaidTournamentIsRejected(t *testing.T) {
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
 	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
-	if err := f.attempt(id, 1, "1000"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.attempt(id, 1, "1000"))
 }
 
 // A tournament of a build that stored no writers took scores of players: it does so on where they
@@ -204,9 +196,7 @@ func TestARefusedAttemptLeavesNoPlay(t *testing.T) {
 	if err != nil || len(plays) != 0 {
 		t.Errorf("it leaves %v, %v", plays, err)
 	}
-	if _, err := f.StartAttempt(t.Context(), f.player(1), f.gameID, id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.StartAttempt(t.Context(), f.player(1), f.gameID, id))(t)
 	if listed := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 1)).Val(); listed != 1 {
 		t.Errorf("an entrant has %d plays", listed)
 	}
@@ -223,20 +213,15 @@ func TestWhoDidNotCheckInWinsNoScoreTournament(t *testing.T) {
 	f.enter(id, 1, 2, 3)
 	f.leadUntil(t, id, CheckIn)
 	for _, userID := range []int64{1, 2} {
-		if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 	}
 	f.leadUntil(t, id, Running)
 	f.lead()
 	f.wantBalance(3, 1000, 0)
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
 	for userID, score := range map[int64]leaderboards.ScoreInput{1: "10", 2: "20", 3: "30"} {
-		_, err := f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
-			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
+			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{}))(t)
 	}
 	if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 {
 		t.Errorf("%+v", list)
@@ -256,13 +241,9 @@ func TestAServerKeyDeletesAScoreTournamentThatHasEnded(t *testing.T) {
 	server, board := principal.Caller{Role: principal.Server, GameID: f.gameID}, leaderboards.TournamentBoard(id)
 	wantCode(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
 	wantCode(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
-	if _, err := f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t)
 	f.leadUntil(t, id, Cancelled)
-	if err := f.Delete(t.Context(), server, f.gameID, id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.Delete(t.Context(), server, f.gameID, id))
 	_, err := f.boards.Get(t.Context(), operator, f.gameID, board)
 	wantCode(t, err, apierror.BoardNotFound)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // path is a request that makes several calls of the store.
@@ -63,9 +64,7 @@ func (f *crashFixture) seat(in rooms.CreateInput, users ...int64) string {
 func (f *crashFixture) started(users ...int64) string {
 	f.t.Helper()
 	room := f.open(false, users...)
-	if _, err := f.node.rooms.Start(f.t.Context(), server, room, receiptOf("")); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.node.rooms.Start(f.t.Context(), server, room, receiptOf("")))(f.t)
 	return room
 }
 
@@ -95,9 +94,7 @@ var paths = []path{
 	},
 	{"ready that starts the room", func(f *crashFixture) string {
 		room := f.open(true, 1, 2)
-		if err := second(f.node.rooms.Ready(f.t.Context(), player(1), room, true, receiptOf(""))); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, second(f.node.rooms.Ready(f.t.Context(), player(1), room, true, receiptOf(""))))
 		return room
 	}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 		return second(n.rooms.Ready(ctx, player(2), room, true, rc))
@@ -147,9 +144,7 @@ var paths = []path{
 	{
 		"cancel after a seat was forfeited", func(f *crashFixture) string {
 			room := f.started(1, 2, 3)
-			if err := second(f.node.rooms.Leave(f.t.Context(), player(3), room, receiptOf(""))); err != nil {
-				f.t.Fatal(err)
-			}
+			testkit.Check(f.t, second(f.node.rooms.Leave(f.t.Context(), player(3), room, receiptOf(""))))
 			return room
 		}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 			return second(n.rooms.Cancel(ctx, server, room, rc))
@@ -157,9 +152,7 @@ var paths = []path{
 	},
 	{"rematch", func(f *crashFixture) string {
 		room := f.started(1, 2, 3)
-		if err := second(f.node.rooms.Finish(f.t.Context(), server, room, ranking, receiptOf(""))); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, second(f.node.rooms.Finish(f.t.Context(), server, room, ranking, receiptOf(""))))
 		return room
 	}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 		return second(n.rooms.Rematch(ctx, player(2), room, rc))

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // logLine is a line of a node's log.
@@ -148,9 +149,7 @@ func wantOutageOfTwoLines(t *testing.T, c *crowd, master string, begin func(), e
 	begin()
 	hasLine("the store does not serve")
 	waitFor(t, awayFor)
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, end())
 	hasLine("the store serves again")
 	c.waitAll(t, "every member is subscribed", c.members, func(m *member) bool { return m.open })
 	c.changeRooms(t, false)

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -55,15 +56,9 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 
 func metricsOf(t *testing.T, n *nodetest.Node) string {
 	t.Helper()
-	response, err := http.Get(n.InternalURL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.Get(n.InternalURL + "/metrics"))(t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(io.ReadAll(response.Body))(t)
 	return string(text)
 }
 

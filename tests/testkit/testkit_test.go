@@ -38,7 +38,9 @@ func TestChecksReportTheErrorAndWhatWasDone(t *testing.T) {
 		"Report": {func(r *recorder) {
 			testkit.Report(r, testkit.ErrorOf(pair(lost)), "100%%")
 		}, recorder{reported: "100%: lost"}},
-		"WantError": {func(r *recorder) { testkit.WantError(r, nil, lost, "read") }, recorder{reported: "read: <nil>; want lost"}},
+		"WantError": {func(r *recorder) {
+			testkit.WantError(r, nil, lost, "read")
+		}, recorder{reported: "read: <nil>; want lost"}},
 	} {
 		var r recorder
 		if c.check(&r); r != c.want {

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -57,21 +58,16 @@ func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
 	makeGames(t, db)
 	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
-	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+	testkit.Must(wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, db: db, wallets: wallets}
 }
 
 // makeGames gives the store the two games.
 func makeGames(t testing.TB, db *redisdb.DB) {
 	t.Helper()
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), otherGame, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), otherGame, 0).Err())
 }
 
 // createAsset creates an asset that is priced in GOLD.
@@ -81,19 +77,13 @@ func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
 	if in.Name == "" {
 		in.Name = "Sword"
 	}
-	a, err := f.Create(f.t.Context(), server, game, in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return a
+	return testkit.Must(f.Create(f.t.Context(), server, game, in))(f.t)
 }
 
 func (f fixture) credit(userID int64, amount wallet.AmountInput) {
 	f.t.Helper()
 	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: amount, Reason: "test"}
-	if _, err := f.wallets.Credit(f.t.Context(), operator, in, noReceipt); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.wallets.Credit(f.t.Context(), operator, in, noReceipt))(f.t)
 }
 
 func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.PurchaseResult, error) {
@@ -200,9 +190,7 @@ func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 		for worker := range 64 {
 			workers.Go(func() {
 				for i := range 25 {
-					if _, err := f.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i)); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(f.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i))))
 				}
 			})
 		}
@@ -233,9 +221,7 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 			}
 		}
 		f.wantGold(1, 10000)
-		if _, err := f.buy(1, sword.ID, 1, "another"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.buy(1, sword.ID, 1, "another"))(t)
 	})
 }
 
@@ -246,10 +232,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		palace := f.createAsset(assets.CreateInput{Price: maxAmount})
 		f.credit(1, maxAmount)
 		in := assets.PurchaseInput{Quantity: 1, ExpectedPrice: maxAmount}
-		purchase, err := f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		purchase := testkit.Must(f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt))(t)
 		body, err := wire.Marshal(purchase.Total)
 		if err != nil || string(body) != maxAmount {
 			t.Errorf("the total is %s, %v", body, err)
@@ -266,9 +249,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 			t.Fatalf("a total of 2^53+1: %v", err)
 		}
 		third = f.createAsset(assets.CreateInput{Price: "30023997515803.30"})
-		if _, err := f.buy(1, third.ID, 3, "three less"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.buy(1, third.ID, 3, "three less"))(t)
 		f.wantGold(1, 1)
 		f.wantBalanced()
 	})
@@ -322,9 +303,8 @@ func TestWhyAPurchaseIsRejected(t *testing.T) {
 			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "2"}, apierror.PriceChanged},
 			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "1.00"}, apierror.InsufficientFunds},
 		} {
-			if _, err := f.Purchase(t.Context(), c.caller, c.assetID, c.in, noReceipt); !errors.Is(err, c.want) {
-				t.Errorf("%+v buys %d, %+v: %v; want %v", c.caller, c.assetID, c.in, err, c.want)
-			}
+			testkit.Fails(f.Purchase(t.Context(), c.caller, c.assetID, c.in, noReceipt))(
+				t, c.want, "%+v buys %d, %+v", c.caller, c.assetID, c.in)
 		}
 	})
 }
@@ -337,17 +317,12 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 			ids = append(ids, f.createAsset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
 		}
 		for _, i := range []int{0, 3, 6} {
-			if _, err := f.Patch(t.Context(), server, game, ids[i], assets.PatchInput{Active: new(false)}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Patch(t.Context(), server, game, ids[i], assets.PatchInput{Active: new(false)}))(t)
 		}
 		readAll := func(includeInactive bool) (names string) {
 			for after := int64(0); ; {
 				q := assets.ListQuery{After: after, Limit: 2, IncludeInactive: includeInactive}
-				page, next, err := f.List(t.Context(), server, game, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page, next := testkit.Must2(f.List(t.Context(), server, game, q))(t)
 				for _, a := range page {
 					names += a.Name
 				}
@@ -400,9 +375,7 @@ func TestAnInvalidAssetIsRejectedWithAllItsFields(t *testing.T) {
 			{"LEAD", "1", apierror.TokenNotFound},
 		} {
 			in := assets.CreateInput{Name: "x", TokenCode: c.code, Price: c.price}
-			if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, c.want) {
-				t.Errorf("a price of %s %s: %v; want %v", c.price, c.code, err, c.want)
-			}
+			testkit.Fails(f.Create(t.Context(), server, game, in))(t, c.want, "a price of %s %s", c.price, c.code)
 		}
 	})
 }
@@ -430,9 +403,7 @@ func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
 		`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", `{"a":1e999}`, long,
 	} {
 		in := assets.CreateInput{Name: "x", TokenCode: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
-		if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("%.20s: %v", invalid, err)
-		}
+		testkit.Fails(f.Create(t.Context(), server, game, in))(t, apierror.InvalidRequest, "%.20s", invalid)
 	}
 }
 
@@ -441,9 +412,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		const games, buyers = 6, 10
-		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err())
 		f.wallets = wallet.New(db, playersByID(games), wallet.Options{})
 		f.Service = assets.New(db, f.wallets, assets.Options{})
 		slots := map[int64]bool{}
@@ -454,10 +423,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 				slots[db.Client.ClusterKeySlot(t.Context(), keys.Ledger(gameID)).Val()/(16384/3)] = true
 			}
 			in := assets.CreateInput{Name: "Sword", TokenCode: "GOLD", Price: "0.50", Stock: new(int64(buyers + 1))}
-			a, err := f.Create(t.Context(), operator, gameID, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := testkit.Must(f.Create(t.Context(), operator, gameID, in))(t)
 			ids[gameID] = a.ID
 			for buyer := range int64(buyers) {
 				workers.Go(func() {
@@ -494,9 +460,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 				t.Errorf("game %d: %+v, %v", gameID, a, err)
 			}
 			if gameID%2 == 0 { // some are folded and some are not
-				if err := f.wallets.Fold(t.Context(), gameID); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.wallets.Fold(t.Context(), gameID))
 			}
 		}
 		d, err := f.wallets.AuditDeep(t.Context(), 0)
@@ -521,10 +485,7 @@ func TestReceiptsAreSmall(t *testing.T) {
 		sword := f.createAsset(assets.CreateInput{Price: "12345.67"})
 		f.credit(1, "999999999.99")
 		receipt := idempotency.Receipt{KeyDigest: "0123456789012345678901", Fingerprint: "ABCDEFGHIJKLMNOPQRSTUV"}
-		_, err := f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt))(t)
 		key := keys.MoneyReceipt(game, player(1).ActorID(), receipt.KeyDigest)
 		if n, err := db.Client.StrLen(t.Context(), key).Result(); err != nil || n == 0 || n > 100 {
 			t.Errorf("the receipt has %d bytes, %v", n, err)
@@ -561,9 +522,7 @@ func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 		if p, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) || !p.Replayed {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if _, err := f.buy(1, 1, 1, "k2"); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.buy(1, 1, 1, "k2")))
 		f.wantBalanced()
 	})
 }
@@ -606,22 +565,16 @@ func TestTheTotalsFollowPurchases(t *testing.T) {
 	f := newFixture(t, db)
 	sword := f.createAsset(assets.CreateInput{Price: "1"})
 	f.credit(1, "10")
-	if err := f.wallets.Fold(t.Context(), game); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.wallets.Fold(t.Context(), game))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.wallets.Run(ctx) }()
 	house := func() string { return db.Client.HGet(t.Context(), keys.Totals(game), "house:GOLD").Val() }
 	for i := range 2 { // the second one is folded only when it is named: all games were looked at
-		if _, err := f.buy(1, sword.ID, 1, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.buy(1, sword.ID, 1, fmt.Sprint(i)))(t)
 		want := fmt.Sprint(100 * (i + 1))
 		redistest.Eventually(t, "the purchase is in the totals", func() bool { return house() == want })
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 }

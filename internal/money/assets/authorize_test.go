@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Who may do what, without the checks of package handlers.
@@ -101,10 +102,7 @@ func TestAnAssetIsNotPatchedThroughAnotherGame(t *testing.T) {
 	if _, err := f.Patch(t.Context(), operator, otherGame, asset.ID, assets.PatchInput{Active: new(false)}); err == nil {
 		t.Error("it is patched")
 	}
-	got, err := f.Get(t.Context(), operator, game, asset.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(f.Get(t.Context(), operator, game, asset.ID))(t)
 	if diff := cmp.Diff(asset, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

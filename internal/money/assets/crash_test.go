@@ -10,16 +10,14 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Every buyer repeats a purchase under the same key until it succeeds. Each must be made exactly
 // once.
 func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)
 	gem := f.createAsset(assets.CreateInput{Price: "0.01"})
@@ -62,9 +60,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		}
 		store.Kill()
 		<-outages // a buyer has noticed
-		if err := store.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, store.Restart())
 	}
 	for range done { // until all workers have ended
 	}

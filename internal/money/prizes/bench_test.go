@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // world is the players and the game of a room.
@@ -39,11 +40,9 @@ func BenchmarkHundredPayouts(b *testing.B) {
 	ctx := b.Context()
 	const passes, payments, joins = 9, 100, 1000 // payments and joins of a pass
 	credit := func(user int64) principal.Caller {
-		if _, err := f.wallets.Credit(ctx, operator, wallet.CreditInput{
+		testkit.Must(f.wallets.Credit(ctx, operator, wallet.CreditInput{
 			UserID: user, TokenCode: f.gold.Code, Amount: "100000", Reason: "test",
-		}, noReceipt); err != nil {
-			b.Fatal(err)
-		}
+		}, noReceipt))(b)
 		return principal.Caller{Role: principal.Player, UserID: user, GameID: f.gameID}
 	}
 	lines := make([]Line, linesAtOnce)
@@ -58,9 +57,7 @@ func BenchmarkHundredPayouts(b *testing.B) {
 	measure := func(n int, call func(i int) error) float64 {
 		before := redistest.CPUTime(b, f.db)
 		for i := range n {
-			if err := call(i); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Check(b, call(i))
 		}
 		return (redistest.CPUTime(b, f.db) - before) / float64(n)
 	}
@@ -72,17 +69,12 @@ func BenchmarkHundredPayouts(b *testing.B) {
 			if ok, err := f.Fund(ctx, f.gameID, names[i], f.gold, 10_000, Mint, "op"); !ok || err != nil {
 				b.Fatal(ok, err)
 			}
-			if err := f.Plan(ctx, f.gameID, names[i], lines); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Check(b, f.Plan(ctx, f.gameID, names[i], lines))
 		}
 		for i := range ids {
-			room, err := service.Create(ctx, host, rooms.CreateInput{
+			room := testkit.Must(service.Create(ctx, host, rooms.CreateInput{
 				EntryTokenID: f.gold.ID, RoomEntry: "0.01", MaxPlayers: 8,
-			}, noReceipt)
-			if err != nil {
-				b.Fatal(err)
-			}
+			}, noReceipt))(b)
 			ids[i] = room.Room.RoomID
 		}
 		pay = measure(payments, func(i int) error {

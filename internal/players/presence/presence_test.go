@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.uber.org/goleak"
 )
 
@@ -85,14 +86,11 @@ func (f *fixture) newRoom(players int) *room {
 	for range players {
 		r.players = append(r.players, newPlayer())
 	}
-	created, err := f.rooms.Create(f.t.Context(), r.players[0], rooms.CreateInput{MaxPlayers: 8}, idempotency.Receipt{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	created := testkit.Must(
+		f.rooms.Create(f.t.Context(), r.players[0], rooms.CreateInput{MaxPlayers: 8}, idempotency.Receipt{}),
+	)(f.t)
 	r.id = created.Room.RoomID
-	if r.topic, err = f.rooms.EventTopic(r.id); err != nil {
-		f.t.Fatal(err)
-	}
+	r.topic = testkit.Must(f.rooms.EventTopic(r.id))(f.t)
 	for _, p := range r.players[1:] {
 		r.join(p)
 	}
@@ -123,10 +121,7 @@ func (r *room) do(_ rooms.ChangeResult, err error) {
 // who is disconnected, by place in players.
 func (r *room) told() string {
 	r.t.Helper()
-	entries, err := r.db.Client.LRange(r.t.Context(), r.topic, 0, -1).Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	entries := testkit.Must(r.db.Client.LRange(r.t.Context(), r.topic, 0, -1).Result())(r.t)
 	var told []string
 	for i, entry := range entries {
 		h, ok := events.ParseHeader(entry)
@@ -163,10 +158,7 @@ func (r *room) wantTold(want ...string) {
 // never was.
 func (r *room) presence() string {
 	r.t.Helper()
-	now, err := r.rooms.Get(r.t.Context(), principal.Caller{Role: principal.Operator}, r.id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	now := testkit.Must(r.rooms.Get(r.t.Context(), principal.Caller{Role: principal.Operator}, r.id))(r.t)
 	text := ""
 	for _, p := range now.Presence {
 		switch {
@@ -197,10 +189,7 @@ func (f *fixture) startNode(o presence.Options) *node {
 
 func openAt(t testing.TB, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -216,9 +205,7 @@ func startNodeOn(t testing.TB, db *redisdb.DB, o presence.Options) *node {
 	go func() { ended <- n.Run(ctx) }()
 	n.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-ended)
 	})
 	t.Cleanup(n.stop)
 	return n

@@ -10,16 +10,14 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // listAll returns the ids of every page, and the number of pages.
 func listAll(t *testing.T, s *users.Service, caller principal.Caller, q users.ListQuery) (ids []int64, pages int) {
 	t.Helper()
 	for {
-		page, next, err := s.List(t.Context(), caller, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page, next := testkit.Must2(s.List(t.Context(), caller, q))(t)
 		for _, u := range page {
 			ids = append(ids, u.ID)
 		}
@@ -43,9 +41,7 @@ func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 			newPlayer(t, s, game%3+1)
 		}
 		gone := principal.Caller{Role: principal.Player, UserID: 4, GameID: 1}
-		if err := s.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Delete(t.Context(), gone))
 		server := principal.Caller{Role: principal.Server, GameID: 2}
 		for _, c := range []struct {
 			caller principal.Caller
