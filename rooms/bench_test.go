@@ -61,14 +61,14 @@ func BenchmarkFinish(b *testing.B) {
 		}
 		before := redistest.CPUTime(b, f.db)
 		for _, id := range ids {
-			must(b)(f.service.Finish(ctx, f.server(), id, firstOf(host, guest), noKey))
+			must(b)(f.service.Finish(ctx, f.Server(), id, firstOf(host, guest), noKey))
 		}
 		return (redistest.CPUTime(b, f.db) - before) / count
 	}
 	for b.Loop() {
 		var alone, feeding float64
 		for range turns { // by turns, so that the load of the machine is the same for both
-			f.settings.Boards = nil
+			f.Settings.Boards = nil
 			alone += finish() / turns
 			f.feedBoards()
 			feeding += finish() / turns

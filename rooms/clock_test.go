@@ -41,17 +41,17 @@ func (f *fixture) makeDeadlines(t *testing.T) (d deadlines) {
 	d.match = f.startedRoom(t, f.paidRoom("1", 3), players()...)
 	d.turnHolders = map[string]int64{}
 	give := func(room rooms.Room, p principal.Caller) {
-		must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, p, 60), noKey))
+		must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, p, 60), noKey))
 		d.turnHolders[room.RoomID] = p.UserID
 	}
 	three := players()
 	d.turnSkipped = f.startedRoom(t, f.paidRoom("1", 3), three...)
 	give(d.turnSkipped, three[1])
-	f.settings.TurnTimeout = games.TurnForfeits
+	f.Settings.TurnTimeout = games.TurnForfeits
 	three = players()
 	d.turnForfeited = f.startedRoom(t, f.paidRoom("1", 3), three...)
 	give(d.turnForfeited, three[1])
-	f.settings.TurnTimeout = games.TurnSkips
+	f.Settings.TurnTimeout = games.TurnSkips
 	room, two := f.startConsensus(2, "1")
 	must(t)(f.service.Finish(ctx, two[0], room.RoomID, placesOf(two, "12"), noKey))
 	d.disputed = must(t)(f.service.Finish(ctx, two[1], room.RoomID, placesOf(two, "21"), noKey))

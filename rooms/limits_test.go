@@ -133,7 +133,7 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		mustFail(t, apierror.SelfExcluded)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey)) // free rooms stay open
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
-		must(t)(f.service.Finish(ctx, f.server(), room.RoomID,
+		must(t)(f.service.Finish(ctx, f.Server(), room.RoomID,
 			[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}, noKey))
 		f.requireBalance(a, 1100, 0)
 		mustFail(t, apierror.SelfExcluded)(f.service.Rematch(ctx, a, room.RoomID, noKey))
@@ -150,7 +150,7 @@ func TestAStoppedGameMovesNoMoney(t *testing.T) {
 		ctx := t.Context()
 		var stopped atomic.Bool
 		service := rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, CheckMoney: func(game int64) error {
-			if stopped.Load() && game == f.game {
+			if stopped.Load() && game == f.GameID {
 				return apierror.StoreUnavailable.WithReason("stopped")
 			}
 			return nil
@@ -162,7 +162,7 @@ func TestAStoppedGameMovesNoMoney(t *testing.T) {
 		mustFail(t, apierror.StoreUnavailable)(service.Leave(ctx, a, room.RoomID, noKey))
 		must(t)(service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey))
 		testkit.Report(t, testkit.ErrorOf(service.Get(ctx, a, room.RoomID)))
-		shard := keys.EconomyShard(f.game)
+		shard := keys.EconomyShard(f.GameID)
 		created := fmt.Sprint(time.Now().Add(-48 * time.Hour).UnixMilli())
 		f.db.Client.HSet(ctx, keys.Room(shard, room.RoomID), "created", created)
 		f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})

@@ -66,7 +66,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		},
 		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
 		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
-		"from a server":     {caller: f.server(), err: apierror.Forbidden},
+		"from a server":     {caller: f.Server(), err: apierror.Forbidden},
 		"from the operator": {caller: operator, err: apierror.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ func (m *model) setTurn(r *modelRoom, p principal.Caller, user int64) string {
 		return scripts.OK
 	}
 	r.version++
-	forfeits := m.fixture.settings.TurnTimeout == games.TurnForfeits
+	forfeits := m.fixture.Settings.TurnTimeout == games.TurnForfeits
 	r.giveTurn(user, forfeits && (r.entry == 0 || p.Role == principal.Server))
 	return scripts.OK
 }
@@ -149,7 +149,7 @@ func (m *model) endTurn(r *modelRoom) {
 	if r.status == rooms.Started {
 		user := r.shared.turn
 		if r.shared.forfeits {
-			m.leave(r, principal.Caller{Role: principal.Player, UserID: user, GameID: m.fixture.game})
+			m.leave(r, principal.Caller{Role: principal.Player, UserID: user, GameID: m.fixture.GameID})
 		} else {
 			r.version++
 			r.passTurn(user)

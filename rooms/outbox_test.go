@@ -22,7 +22,7 @@ import (
 
 // feedBoards makes the rooms that are created from now on feed leaderboards.
 func (f *fixture) feedBoards() {
-	f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
+	f.Settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 }
 
 // waiting returns what waits in the outbox for the end of a room, "" for nothing.
@@ -44,7 +44,7 @@ type taker struct {
 
 // take adds a taker to a service.
 func (f *fixture) take(s *rooms.Service, err func(rooms.Ended) error) *taker {
-	k := &taker{gameID: f.game, err: err, came: make(chan struct{}, 1024)}
+	k := &taker{gameID: f.GameID, err: err, came: make(chan struct{}, 1024)}
 	s.SetConsumer(rooms.FeedsBoards, k.apply)
 	s.SetConsumer(rooms.FeedsMatch, k.apply)
 	return k
@@ -97,7 +97,7 @@ func (f *fixture) finishGame(t *testing.T) rooms.Room {
 	t.Helper()
 	room, a, b := f.startGame(t, rooms.CreateInput{MaxPlayers: 2})
 	result := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}
-	return must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, result, noKey))
+	return must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, result, noKey))
 }
 
 func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
@@ -108,7 +108,7 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- f.service.Run(ctx) }()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
-		room = must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, []rooms.Placement{
+		room = must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, []rooms.Placement{
 			{UserID: a.UserID, Place: 2}, {UserID: b.UserID, Place: 1, Score: new(9.5)},
 		}, noKey))
 		<-k.came
@@ -116,7 +116,7 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 		stop()
 		testkit.Check(t, <-stopped)
 		want := rooms.Ended{
-			RoomID: room.RoomID, GameID: f.game, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
+			RoomID: room.RoomID, GameID: f.GameID, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
 			TokenDecimals: 2, StartedAt: room.StartedAt, EndedAt: room.FinishedAt,
 			Places: []rooms.Place{{UserID: b.UserID, Place: 1, Score: "9.5", Payout: 500}, {UserID: a.UserID, Place: 2}},
 		}
@@ -236,7 +236,7 @@ func TestARoomThatIsRejectedForGoodHoldsUpNoOther(t *testing.T) {
 var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room{
 	"finish": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, a, b := f.startGame(t, in)
-		return must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		return must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 	},
 	"reports": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		in.SettledBy = rooms.SettledByConsensus
@@ -255,11 +255,11 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 	},
 	"cancel of a dispute": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, _, _ := f.dispute(t, in)
-		return must(t)(f.service.Cancel(t.Context(), f.server(), room.RoomID, noKey))
+		return must(t)(f.service.Cancel(t.Context(), f.Server(), room.RoomID, noKey))
 	},
 	"cancel": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room := must(t)(f.service.Create(t.Context(), f.newPlayer(1000), in, noKey))
-		return must(t)(f.service.Cancel(t.Context(), f.server(), room.RoomID, noKey))
+		return must(t)(f.service.Cancel(t.Context(), f.Server(), room.RoomID, noKey))
 	},
 	"the last one leaves": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		a := f.newPlayer(1000)
@@ -278,14 +278,14 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(t.Context(), a, in, noKey))
 		kick := rooms.KickInput{RoomID: room.RoomID, UserID: a.UserID}
-		return must(t)(f.service.Kick(t.Context(), f.server(), kick, receiptOf(room.RoomID)))
+		return must(t)(f.service.Kick(t.Context(), f.Server(), kick, receiptOf(room.RoomID)))
 	},
 	"a turn is over": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		room, a, b := f.startGame(t, in)
 		for _, p := range []principal.Caller{a, b} {
 			turn := rooms.TurnInput{RoomID: room.RoomID, UserID: &p.UserID, Seconds: new(int64(60))}
-			if _, err := f.service.SetTurn(t.Context(), f.server(), turn, noKey); err != nil {
+			if _, err := f.service.SetTurn(t.Context(), f.Server(), turn, noKey); err != nil {
 				break // a paid room has ended
 			}
 			f.setTurnBack(room.RoomID)
@@ -298,7 +298,7 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 	},
 	"the time is over": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, _, _ := f.startGame(t, in)
-		f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+		f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 		f.makeDue(room.RoomID)
 		return f.sweepUntil(room, isCancelled)
 	},
@@ -323,7 +323,7 @@ func TestEveryEndOfARoomIsAppliedOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		for name, end := range endings {
 			for _, in := range []rooms.CreateInput{f.paidRoom("1", 2), {MaxPlayers: 2}} {
-				f.settings.Boards = nil
+				f.Settings.Boards = nil
 				if room := end(t, f, in); !room.Status.Ended() || f.waiting(room.RoomID) != "" {
 					t.Errorf("%s leaves %q without feeds: %s", name, f.waiting(room.RoomID), room.Status)
 				}
@@ -353,9 +353,9 @@ func TestARematchFeedsTheSame(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, rooms.CreateInput{MaxPlayers: 2})
-		must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		next := must(t)(f.service.Rematch(t.Context(), a, room.RoomID, noKey))
-		must(t)(f.service.Cancel(t.Context(), f.server(), next.RoomID, noKey))
+		must(t)(f.service.Cancel(t.Context(), f.Server(), next.RoomID, noKey))
 		if text := f.waiting(next.RoomID); !strings.Contains(text, "|boards|") {
 			t.Errorf("the rematch leaves %q", text)
 		}
@@ -370,7 +370,7 @@ func TestAnEndWhoseReplyWasLostIsApplied(t *testing.T) {
 		var losesReplies atomic.Bool
 		redistest.LoseReplies(f.db, losesReplies.Load)
 		losesReplies.Store(true)
-		must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		losesReplies.Store(false)
 		if text := f.waiting(room.RoomID); !strings.Contains(text, "|FINISHED|") {
 			t.Errorf("%q waits", text)

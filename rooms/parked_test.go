@@ -32,7 +32,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
-		room = must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		room = must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		free := f.finishGame(t)
 		node := f.newService()
 		gone := apierror.BoardNotFound.WithReason("the game has no leaderboard %q", "wins")
@@ -41,7 +41,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		applied := k.taken
 		for _, r := range []rooms.Room{room, free} {
 			want := rooms.ParkedRoom{
-				RoomID: r.RoomID, GameID: f.game, Feeds: "boards", EndedAt: r.FinishedAt,
+				RoomID: r.RoomID, GameID: f.GameID, Feeds: "boards", EndedAt: r.FinishedAt,
 				Problem: `board_not_found: the game has no leaderboard "wins"`,
 			}
 			if got := f.parked(f.service, r.RoomID); got != want {
@@ -97,7 +97,7 @@ func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
 
 func TestOnlyTheOperatorSeesParkedRooms(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	for _, caller := range []principal.Caller{f.server(), f.newPlayer(0)} {
+	for _, caller := range []principal.Caller{f.Server(), f.newPlayer(0)} {
 		testkit.Fails(f.service.Parked(t.Context(), caller))(t, apierror.Forbidden, "the list is")
 		testkit.Fails(f.service.RetryParked(t.Context(), caller, "x"))(t, apierror.Forbidden, "a try is")
 	}

@@ -138,7 +138,7 @@ func TestStoriesOfConsensus(t *testing.T) {
 					case ':':
 						_, err = f.service.Finish(ctx, who, room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
 					case '!':
-						_, err = f.service.Finish(ctx, f.server(), room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
+						_, err = f.service.Finish(ctx, f.Server(), room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
 					case '-':
 						_, err = f.service.Leave(ctx, players[step[1]-'1'], room.RoomID, noKey)
 					case '=':
@@ -205,12 +205,12 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 		`{"userId":%[2]d,"results":[{"userId":%[2]d,"place":1},{"userId":%[1]d,"place":2}],"disputesLost":0}]}`,
 		players[0].UserID, players[1].UserID)
 	seen, err := f.service.Get(ctx, operator, room.RoomID)
-	page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.game, Status: rooms.Disputed})
+	page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.GameID, Status: rooms.Disputed})
 	if err != nil || listErr != nil || len(page.Items) != 1 || !strings.HasSuffix(show(seen), full) ||
 		show(page.Items[0]) != show(seen) {
 		t.Fatalf("the operator sees %s and %d rooms, %v, %v", show(seen), len(page.Items), err, listErr)
 	}
-	for _, other := range []principal.Caller{players[0], f.server()} {
+	for _, other := range []principal.Caller{players[0], f.Server()} {
 		seen, err := f.service.Get(ctx, other, room.RoomID)
 		if err != nil || strings.Contains(show(seen), "reports") || seen.DisputedAt.IsZero() {
 			t.Fatalf("%v sees %s, %v", other.Role, show(seen), err)
@@ -241,7 +241,7 @@ func TestPlayersListDisputedRoomsThatArePublic(t *testing.T) {
 	players := []principal.Caller{a, b}
 	must(t)(f.service.Finish(t.Context(), a, hidden.RoomID, placesOf(players, "12"), noKey))
 	must(t)(f.service.Finish(t.Context(), b, hidden.RoomID, placesOf(players, "21"), noKey))
-	for want, who := range map[int]principal.Caller{1: a, 2: f.server()} {
+	for want, who := range map[int]principal.Caller{1: a, 2: f.Server()} {
 		list, err := f.service.List(t.Context(), who, rooms.ListQuery{Status: rooms.Disputed})
 		if err != nil || len(list.Items) != want {
 			t.Errorf("%v lists %d disputed rooms, %v; want %d", who.Role, len(list.Items), err, want)
@@ -342,7 +342,7 @@ func TestAReportRacesWhatElseEndsTheRoom(t *testing.T) {
 			// The last report and the deadline.
 			room, players = f.startConsensus(2, "1")
 			must(t)(f.service.Finish(ctx, players[0], room.RoomID, placesOf(players, "12"), noKey))
-			f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+			f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 			f.makeDue(room.RoomID)
 			race(func() {
 				_, err := nodes[0].Finish(ctx, players[1], room.RoomID, placesOf(players, "12"), noKey)

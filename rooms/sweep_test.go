@@ -69,21 +69,21 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		ctx := t.Context()
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 
-		f.settings.IdleTimeout = 50 * time.Millisecond
+		f.Settings.IdleTimeout = 50 * time.Millisecond
 		idle := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		if r := f.sweepUntil(idle, isCancelled); r.CancelReason != "idle" ||
-			r.FinishedAt.Sub(r.CreatedAt) < f.settings.IdleTimeout {
+			r.FinishedAt.Sub(r.CreatedAt) < f.Settings.IdleTimeout {
 			t.Fatalf("%+v", r)
 		}
 		f.requireBalance(a, 1000, 0)
 
-		f.settings.IdleTimeout, f.settings.MaxAge = time.Hour, 50*time.Millisecond
+		f.Settings.IdleTimeout, f.Settings.MaxAge = time.Hour, 50*time.Millisecond
 		old := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		if r := f.sweepUntil(old, isCancelled); r.CancelReason != "expired" {
 			t.Fatalf("%+v", r)
 		}
 
-		f.settings.MaxAge, f.settings.MatchTimeout = time.Hour, 50*time.Millisecond
+		f.Settings.MaxAge, f.Settings.MatchTimeout = time.Hour, 50*time.Millisecond
 		match := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, b, match.RoomID, noKey))
 		must(t)(f.service.Join(ctx, c, match.RoomID, noKey))
@@ -105,7 +105,7 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 		room := must(t)(f.service.Create(ctx, f.newPlayer(0), rooms.CreateInput{MaxPlayers: 3}, noKey))
 		shard, _ := keys.RoomShard(room.RoomID)
 		late := func() { // as if the last change were longer ago than the room may be idle
-			f.setBack(room.RoomID, "changed", f.settings.IdleTimeout+time.Millisecond)
+			f.setBack(room.RoomID, "changed", f.Settings.IdleTimeout+time.Millisecond)
 			f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
 		}
 		late()
@@ -145,7 +145,7 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 				keys.RoomsDue(shard), keys.FreeRooms(shard), keys.PlayerRooms(shard, a.UserID),
 			}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
-				left = append(left, keys.RoomIndex(shard, f.game, state))
+				left = append(left, keys.RoomIndex(shard, f.GameID, state))
 			}
 			for _, key := range left {
 				if n, err := f.db.Client.Exists(ctx, key).Result(); err != nil || n != 0 {
@@ -161,7 +161,7 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		f.settings.IdleTimeout = 20 * time.Millisecond
+		f.Settings.IdleTimeout = 20 * time.Millisecond
 		a := f.newPlayer(100_000)
 		var all []rooms.Room
 		for i := range 60 {
@@ -191,10 +191,10 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 func TestAReplacedSweeperChangesNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.IdleTimeout = 10 * time.Millisecond
+		f.Settings.IdleTimeout = 10 * time.Millisecond
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		fence := keys.RoomsFence(keys.EconomyShard(f.game))
+		fence := keys.RoomsFence(keys.EconomyShard(f.GameID))
 		testkit.Check(t, f.db.Client.Set(ctx, fence, 1_000_000, 0).Err())
 		for deadline := time.Now().Add(5 * time.Second); ; {
 			_, err := f.service.Sweep(ctx)
@@ -257,7 +257,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 						return
 					}
 					results := []rooms.Placement{{UserID: p.UserID, Place: 1}, {UserID: other.UserID, Place: 1 + n%2}}
-					if _, err := f.service.Finish(ctx, f.server(), opened.Room.RoomID, results, noKey); err != nil {
+					if _, err := f.service.Finish(ctx, f.Server(), opened.Room.RoomID, results, noKey); err != nil {
 						return
 					}
 					acknowledged[i]++
@@ -265,7 +265,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 			})
 		}
 		finished := func() int64 {
-			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.GameID), f.GameID, "finished")).Result()
 			return n
 		}
 		for before := finished(); finished() < before+30; {
@@ -279,7 +279,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		for _, n := range acknowledged {
 			total += n
 		}
-		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.GameID), f.GameID, "finished")).Result()
 		if err != nil || kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
@@ -299,7 +299,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b := testkit.Must(f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code))(t)
+		b := testkit.Must(f.wallet.ReadBalance(t.Context(), f.GameID, p.UserID, f.token.Code))(t)
 		held += int64(b.HeldUnits)
 	}
 	if held != 0 {
@@ -312,9 +312,9 @@ func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
 	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		f.settings.IdleTimeout = 20 * time.Millisecond
+		f.Settings.IdleTimeout = 20 * time.Millisecond
 		g := newFixture(t, f.db)
-		g.settings = f.settings
+		g.Settings = f.Settings
 		var wg sync.WaitGroup
 		for _, node := range []*rooms.Service{f.service, g.service} {
 			wg.Go(func() {
@@ -339,7 +339,7 @@ func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
 func TestTheSweepGoesOnPastARoomThatItCannotRead(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	ctx := t.Context()
-	f.settings.IdleTimeout = time.Millisecond
+	f.Settings.IdleTimeout = time.Millisecond
 	p := f.newPlayer(100_000)
 	var all []rooms.Room
 	for range 300 {

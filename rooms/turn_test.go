@@ -170,13 +170,13 @@ func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
 func TestForfeitsAtADeadlineMoveMoneyExactly(t *testing.T) {
 	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 		in := f.paidRoom("1", 3)
 		in.RakeBps = new(500)
 		room := f.startedRoom(t, in, a, b, c)
 		f.runNodes(t, 3)
-		must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, b, 1), noKey))
+		must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, b, 1), noKey))
 		waitUntil(t, func() bool {
 			now, err := f.service.Get(ctx, operator, room.RoomID)
 			return err == nil && now.Status == rooms.Finished
@@ -202,7 +202,7 @@ func TestForfeitsAtADeadlineMoveMoneyExactly(t *testing.T) {
 func TestTheHostOfAPaidRoomForfeitsNobody(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		a, b := f.newPlayer(1000), f.newPlayer(1000)
 		room := f.startedRoom(t, f.paidRoom("1", 2), a, b)
 		must(t)(f.service.SetTurn(ctx, a, turnOf(room, b, 1), noKey))
@@ -231,13 +231,13 @@ func TestAStateBelongsToOneGame(t *testing.T) {
 		for _, in := range []rooms.CreateInput{{MaxPlayers: 2}, f.paidRoom("1", 2)} {
 			room := must(t)(f.service.Create(ctx, a, in, noKey))
 			state := rooms.StateInput{RoomID: room.RoomID, Patch: map[string]wire.RawJSON{"a": wire.RawJSON("1")}}
-			mustFail(t, apierror.RoomNotFound)(other.service.SetState(ctx, other.server(), state, noKey))
-			mustFail(t, apierror.RoomNotFound)(other.service.SetTurn(ctx, other.server(), turnOf(room, a, 9), noKey))
+			mustFail(t, apierror.RoomNotFound)(other.service.SetState(ctx, other.Server(), state, noKey))
+			mustFail(t, apierror.RoomNotFound)(other.service.SetTurn(ctx, other.Server(), turnOf(room, a, 9), noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, operator, state, noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, a, state, noKey)) // no rule: the server alone
 			infinite := rooms.StateInput{RoomID: room.RoomID, Patch: map[string]wire.RawJSON{"a": wire.RawJSON("[1e999]")}}
-			mustFail(t, apierror.InvalidRequest)(f.service.SetState(ctx, f.server(), infinite, noKey))
-			if got := must(t)(f.service.SetState(ctx, f.server(), state, noKey)); got.Shared.Version != 1 || got.Version != 1 {
+			mustFail(t, apierror.InvalidRequest)(f.service.SetState(ctx, f.Server(), infinite, noKey))
+			if got := must(t)(f.service.SetState(ctx, f.Server(), state, noKey)); got.Shared.Version != 1 || got.Version != 1 {
 				t.Errorf("%+v", got)
 			}
 		}

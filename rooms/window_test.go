@@ -111,14 +111,14 @@ func TestStoriesOfWindows(t *testing.T) {
 					case '-':
 						_, err = f.service.Leave(ctx, players[step[1]-'1'], room.RoomID, noKey)
 					case '!':
-						_, err = f.service.Finish(ctx, f.server(), room.RoomID, placesOf(players, step[1:]), noKey)
+						_, err = f.service.Finish(ctx, f.Server(), room.RoomID, placesOf(players, step[1:]), noKey)
 					case 'o':
 						f.passWindow(room.RoomID)
 					case 'w':
 						f.passWindow(room.RoomID)
 						f.sweep(f.service)
 					case 't':
-						f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+						f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 						f.makeDue(room.RoomID)
 						f.sweep(f.service)
 					default:
@@ -165,11 +165,11 @@ func TestASilentLoserPays(t *testing.T) {
 		if until := time.Until(got.ReportUntil); until < time.Minute || until > 2*time.Minute {
 			t.Errorf("the window ends in %v; want two minutes", until)
 		}
-		due, err := f.db.Client.ZScore(ctx, keys.RoomsDue(keys.EconomyShard(f.game)), room.RoomID).Result()
+		due, err := f.db.Client.ZScore(ctx, keys.RoomsDue(keys.EconomyShard(f.GameID)), room.RoomID).Result()
 		if err != nil || int64(due) != got.ReportUntil.UnixMilli() {
 			t.Errorf("the room is due at %.0f, %v; want %d", due, err, got.ReportUntil.UnixMilli())
 		}
-		f.settings.ReportWindow = time.Hour // reaches no window that runs
+		f.Settings.ReportWindow = time.Hour // reaches no window that runs
 		f.passWindow(room.RoomID)
 		nodes := []*rooms.Service{f.newService(), f.newService()}
 		race(func() { _, _ = nodes[0].Sweep(ctx) }, func() { _, _ = nodes[1].Sweep(ctx) })
@@ -208,7 +208,7 @@ func TestAWindowThatRunsIsNotEnded(t *testing.T) {
 	got := must(t)(f.service.Finish(t.Context(), players[0], room.RoomID, placesOf(players, "12"), noKey))
 	f.makeDue(room.RoomID)
 	f.sweep(f.service)
-	due := f.db.Client.ZScore(t.Context(), keys.RoomsDue(keys.EconomyShard(f.game)), room.RoomID).Val()
+	due := f.db.Client.ZScore(t.Context(), keys.RoomsDue(keys.EconomyShard(f.GameID)), room.RoomID).Val()
 	now, err := f.service.Get(t.Context(), operator, room.RoomID)
 	isSame := now.Status == rooms.Started && now.Version == got.Version
 	if err != nil || !isSame || int64(due) != got.ReportUntil.UnixMilli() {
@@ -221,11 +221,11 @@ func TestAWindowThatRunsIsNotEnded(t *testing.T) {
 func TestATurnTakesNoResultWhoseWindowIsOver(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		for _, isOver := range []bool{true, false} {
 			room, players := f.startConsensus(2, "1")
 			f.setConnected(room.RoomID, players[1].UserID, true)
-			must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, players[0], 1), noKey))
+			must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, players[0], 1), noKey))
 			must(t)(f.service.Finish(ctx, players[0], room.RoomID, placesOf(players, "12"), noKey))
 			if isOver {
 				f.passWindow(room.RoomID)
@@ -274,13 +274,13 @@ func TestWhoLosesADisputeIsCounted(t *testing.T) {
 		last := disputed("1")
 		lost := map[int64]int64{}
 		room, err := f.service.Get(ctx, operator, last)
-		page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.game, Status: rooms.Disputed})
+		page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.GameID, Status: rooms.Disputed})
 		if err != nil || listErr != nil || len(page.Items) != 1 {
 			t.Fatalf("%d rooms, %v, %v", len(page.Items), err, listErr)
 		}
 		for i, report := range room.Reports {
 			lost[report.UserID] = report.DisputesLost
-			n, err := f.service.CountDisputesLost(ctx, operator, f.game, report.UserID)
+			n, err := f.service.CountDisputesLost(ctx, operator, f.GameID, report.UserID)
 			if err != nil || n != report.DisputesLost {
 				t.Errorf("player %d has lost %d disputes, %v; want %d", report.UserID, n, err, report.DisputesLost)
 			}
@@ -485,7 +485,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 			if m.close(); m.status == rooms.Started && !m.hasWindow {
 				m.status = rooms.Cancelled
 			}
-			f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+			f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 			f.makeDue(room.RoomID)
 			for range 2 { // the first one may close a window after which the time of the match is over
 				f.sweep(f.service)

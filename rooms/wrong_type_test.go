@@ -23,7 +23,7 @@ func (f *fixture) overwrite(key string) {
 func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, ada := t.Context(), f.newPlayer(1000)
-		f.settings.IdleTimeout = time.Millisecond
+		f.Settings.IdleTimeout = time.Millisecond
 		spoiled := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		sound := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		shard, _ := keys.RoomShard(spoiled.RoomID)
@@ -67,7 +67,7 @@ func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 func TestAWalletOfAWrongTypeIsNotRefundedAroundTwice(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.IdleTimeout = time.Hour
+		f.Settings.IdleTimeout = time.Hour
 		ada, bob := f.newPlayer(1000), f.newPlayer(1000)
 		spoiled := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, bob, spoiled.RoomID, noKey))
@@ -100,7 +100,7 @@ func TestAWalletOfAWrongTypeIsNotRefundedAroundTwice(t *testing.T) {
 func TestADueIndexOfAWrongTypeLeavesTheOtherShards(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, ada := t.Context(), f.newPlayer(1000)
-		f.settings.IdleTimeout = time.Millisecond
+		f.Settings.IdleTimeout = time.Millisecond
 		paid := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		free := must(t)(f.service.Create(ctx, ada, rooms.CreateInput{MaxPlayers: 2}, noKey))
 		shard, _ := keys.RoomShard(paid.RoomID)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/backup"
@@ -19,16 +18,13 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
 
 const drillGame = 1
-
-type anyPlayer struct{}
-
-func (anyPlayer) Game(context.Context, int64) (int64, error) { return drillGame, nil }
 
 // drill is a store with an archive and money that moves.
 type drill struct {
@@ -41,7 +37,7 @@ func openDrill(t *testing.T, url, archiveURL string) drill {
 	old := testkit.Must(archive.Open(archiveURL, archive.S3Options{}))(t)
 	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	return drill{db, wallet.New(db, anyPlayer{}, wallet.Options{Archive: old})}
+	return drill{db, wallet.New(db, domaintest.NewPlayers(drillGame), wallet.Options{Archive: old})}
 }
 
 // play credits so many times, eight players at a time, until stop ends.
@@ -55,7 +51,7 @@ func (d drill) play(t *testing.T, credits int, stop context.Context) {
 				if stop.Err() != nil {
 					return nil
 				}
-				_, err := d.wallets.Credit(t.Context(), principal.Caller{Role: principal.Operator}, wallet.CreditInput{
+				_, err := d.wallets.Credit(t.Context(), domaintest.Operator, wallet.CreditInput{
 					UserID: userID + 1, TokenCode: "GOLD", Amount: "1.5", Reason: "play",
 				}, idempotency.Receipt{})
 				if err != nil {
@@ -176,7 +172,7 @@ func (d drill) fill(t *testing.T, credits int) {
 	t.Helper()
 	found(t, d.db)
 	testkit.Check(t, d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err())
-	testkit.Must(d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+	testkit.Must(d.wallets.CreateToken(t.Context(), domaintest.Operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
 	}))(t)
 	d.play(t, credits, context.Background())
@@ -266,9 +262,7 @@ func TestLedgerTailFollows(t *testing.T) {
 	server := redistest.StartFor(t)
 	archiveURL := "file://" + t.TempDir()
 	d := openDrill(t, server.URL(), archiveURL)
-	testkit.Must(d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	}))(t)
+	domaintest.NewMoney(t, d.wallets, drillGame, wallet.TokenDefinition{Code: "GOLD"})
 	d.play(t, 16, t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	follows := make(chan struct{})

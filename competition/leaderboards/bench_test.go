@@ -41,8 +41,8 @@ func newBoardBench(b *testing.B, d Definition) (*fixture, *storeBench) {
 	server := redistest.StartFor(b)
 	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
-	p := &people{gameID: 1}
-	f := &fixture{b, New(db, p, p, Options{}), p, p.gameID, db}
+	p := newPeople(1)
+	f := &fixture{b, New(db, p, p, Options{}), p, p.GameID, db}
 	d.MaxEntries = new(*benchEntries) // so that the first season has buckets for as many
 	f.create(d)
 	board := testkit.Must(f.read(b.Context(), f.gameID, "top"))(b)

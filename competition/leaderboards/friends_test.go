@@ -16,7 +16,7 @@ func TestEntriesOfManyFriendsAskAboutTheBestAlone(t *testing.T) {
 	const friends = 300
 	scores := make([]SubmitInput, 0, friends)
 	for id := int64(1000); id < 1000+friends; id++ {
-		f.people.friends[1] = append(f.people.friends[1], id)
+		f.people.Friends[1] = append(f.people.Friends[1], id)
 		scores = append(scores, SubmitInput{UserID: id, Score: "5"})
 	}
 	for i := 0; i < len(scores); i += MaxBatch {

@@ -26,9 +26,9 @@ func BenchmarkLive(b *testing.B) {
 	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	ctx := b.Context()
-	p := &people{gameID: 1}
+	p := newPeople(1)
 	service := New(db, p, p, Options{})
-	f := &fixture{b, service, p, p.gameID, db}
+	f := &fixture{b, service, p, p.GameID, db}
 	a := &audience{views: map[View]bool{{Top: MaxLiveTop}: true}}
 	live := service.NewLive(a)
 	for n := range liveBoards {

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"strconv"
 	"sync/atomic"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -26,57 +23,30 @@ const maxPerson = 999_999
 
 // people are the players of a test: every id up to maxPerson is a player of its game.
 type people struct {
-	gameID  int64
-	friends map[int64][]int64
-
-	askedAbout  int                // players, by AreFriends
-	boards      []games.BoardFeed  // of the settings of the game
-	settlements []games.Settlement // likewise; nil: the default
-	quotas      games.Quotas       // likewise
+	*domaintest.Players
+	askedAbout int // players, by AreFriends
 }
 
-func (p *people) Game(_ context.Context, userID int64) (int64, error) {
+func newPeople(gameID int64) *people { return &people{Players: domaintest.NewPlayers(gameID)} }
+
+func (p *people) Game(ctx context.Context, userID int64) (int64, error) {
 	if userID > maxPerson {
 		return 0, apierror.UserNotFound
 	}
-	return p.gameID, nil
-}
-
-func (p *people) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := map[int64]users.Profile{}
-	for _, id := range ids {
-		found[id] = users.Profile{ID: id, Username: "p" + strconv.FormatInt(id, 10)}
-	}
-	return found, nil
+	return p.Players.Game(ctx, userID)
 }
 
 // stranger is in everybody's list of friends, and nobody's friend.
 const stranger = 99
 
 func (p *people) ListedFriends(_ context.Context, userID int64, limit int) ([]int64, error) {
-	listed := append([]int64{stranger}, p.friends[userID]...)
+	listed := append([]int64{stranger}, p.Friends[userID]...)
 	return listed[:min(limit, len(listed))], nil
 }
 
-func (p *people) AreFriends(_ context.Context, userID int64, others ...int64) (map[int64]bool, error) {
+func (p *people) AreFriends(ctx context.Context, userID int64, others ...int64) (map[int64]bool, error) {
 	p.askedAbout += len(others)
-	are := map[int64]bool{}
-	for _, id := range others {
-		are[id] = slices.Contains(p.friends[userID], id)
-	}
-	return are, nil
-}
-
-func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
-	if id != p.gameID {
-		return games.Game{}, apierror.GameNotFound
-	}
-	settings := games.DefaultSettings()
-	settings.Boards, settings.Quotas = p.boards, p.quotas
-	if p.settlements != nil {
-		settings.Settlements = p.settlements
-	}
-	return games.Game{ID: id, Settings: settings}, nil
+	return p.Players.AreFriends(ctx, userID, others...)
 }
 
 var lastGame atomic.Int64
@@ -91,10 +61,8 @@ type fixture struct {
 }
 
 func newFixture(t testkit.T, db *redisdb.DB) *fixture {
-	p := &people{
-		gameID: lastGame.Add(1), friends: map[int64][]int64{}, quotas: games.DefaultSettings().Quotas,
-	}
-	return &fixture{t, New(db, p, p, Options{}), p, p.gameID, db}
+	p := newPeople(lastGame.Add(1))
+	return &fixture{t, New(db, p, p, Options{}), p, p.GameID, db}
 }
 
 func (f *fixture) server() principal.Caller {

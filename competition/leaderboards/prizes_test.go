@@ -16,28 +16,25 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
 // prizeFixture is a fixture whose boards have prizes in GOLD, a token of two decimals.
 type prizeFixture struct {
 	*fixture
 	wallets *wallet.Service
+	money   domaintest.Money
 }
 
 func newPrizeFixture(t *testing.T, db *redisdb.DB) *prizeFixture {
 	t.Helper()
 	base := newFixture(t, db)
 	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), base.gameID, 0).Err())
-	f := &prizeFixture{base, wallet.New(db, base.people, wallet.Options{})}
-	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil && !errors.Is(err, apierror.TokenCodeTaken) {
-		t.Fatal(err)
-	}
+	f := &prizeFixture{fixture: base, wallets: wallet.New(db, base.people, wallet.Options{})}
+	f.money = domaintest.NewMoney(t, f.wallets, base.gameID, wallet.TokenDefinition{Code: "GOLD"})
 	f.Service = New(db, base.people, base.people, Options{Prizes: prizes.New(db, f.wallets)})
 	return f
 }
@@ -96,18 +93,14 @@ func (f *prizeFixture) wantWon(want string) {
 	f.t.Helper()
 	var got []string
 	for user := range int64(10) {
-		b := testkit.Must(f.wallets.ReadBalance(f.t.Context(), f.gameID, user+1, "GOLD"))(f.t)
-		if b.SpendableUnits != 0 {
-			got = append(got, strconv.FormatInt(user+1, 10)+":"+b.SpendableUnits.String())
+		if units := f.money.Balance(user + 1).SpendableUnits; units != 0 {
+			got = append(got, strconv.FormatInt(user+1, 10)+":"+units.String())
 		}
 	}
 	if text := strings.Join(got, " "); text != want {
 		f.t.Fatalf("players have %q; want %q", text, want)
 	}
-	d, err := f.wallets.AuditDeep(f.t.Context(), f.gameID)
-	if err != nil || !d.Balanced || !d.HeldCounted {
-		f.t.Fatalf("%+v, %v", d, err)
-	}
+	f.money.Audit()
 }
 
 // promised returns what lies in the accounts of prizes.

@@ -23,7 +23,7 @@ func (f *fixture) createFor(from games.FeedSource, d Definition) {
 	f.t.Helper()
 	d.Board, d.Name, d.Writers = string(from), string(from), Writers{WriterRooms}
 	testkit.Must(f.Create(f.t.Context(), f.server(), f.gameID, d))(f.t)
-	f.people.boards = append(f.people.boards, games.BoardFeed{Board: string(from), From: from})
+	f.people.Settings.Boards = append(f.people.Settings.Boards, games.BoardFeed{Board: string(from), From: from})
 }
 
 // standings returns the entries of a board as "<player>:<score>", best first.
@@ -216,7 +216,7 @@ func TestABoardThatTakesNoRoomHoldsUpNoOther(t *testing.T) {
 			}},
 		} {
 			f := newFixture(t, db)
-			f.people.boards = []games.BoardFeed{{Board: "top", From: games.FromScore}}
+			f.people.Settings.Boards = []games.BoardFeed{{Board: "top", From: games.FromScore}}
 			tt.prepare(f)
 			f.createFor(games.FromWin, Definition{Operator: Sum})
 			for range 2 {
@@ -249,7 +249,7 @@ func (a absent) Game(ctx context.Context, userID int64) (int64, error) {
 func TestAnOutageMakesTheRoomComeAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.people.boards = []games.BoardFeed{{Board: "none", From: games.FromWin}}
+		f.people.Settings.Boards = []games.BoardFeed{{Board: "none", From: games.FromWin}}
 		f.createFor(games.FromWin, Definition{Operator: Sum})
 		r := f.result("a")
 		r.Players = append(r.Players, RoomPlayer{UserID: 1_000_000, Place: 3}) // is gone
@@ -289,7 +289,7 @@ func TestAWalkoverFeedsNothingUnlessStaffSaysSo(t *testing.T) {
 	f.add(alone)
 	f.requireStandings("score", "1:9.5")
 
-	f.people.boards[1].Walkovers = true
+	f.people.Settings.Boards[1].Walkovers = true
 	second := f.walkover("staff says so")
 	second.Players[0].UserID, second.Players[1].UserID = 2, 1
 	f.add(second)
@@ -314,7 +314,7 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 			f.createFor(from, Definition{Decimals: 1})
 			counts := f.result("counts")
 			change(&counts)
-			f.people.boards[0].Walkovers = true
+			f.people.Settings.Boards[0].Walkovers = true
 			f.add(counts)
 			if f.standings(string(from), 0)[0][:2] != "1:" {
 				t.Fatal("it does not count on a board without prizes")
@@ -326,7 +326,7 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 			}
 			change(&other)
 			if name == "that was left" {
-				f.people.boards[0].Walkovers = false
+				f.people.Settings.Boards[0].Walkovers = false
 			}
 			f.add(other)
 			for _, one := range f.standings(string(from), 0) {
@@ -355,20 +355,21 @@ func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
 	prized := Definition{Board: "cup", Name: "Cup", Writers: Writers{WriterRooms}, Prizes: &Prizes{
 		Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 1}},
 	}}
+	server := []games.Settlement{games.SettledByServer}
 	for name, c := range map[string]struct {
 		feed        games.BoardFeed
 		settlements []games.Settlement
 		want        bool
 	}{
-		"wins":               {games.BoardFeed{Board: "cup", From: games.FromWin}, nil, true},
-		"payouts":            {games.BoardFeed{Board: "cup", From: games.FromPayout}, nil, false},
-		"payouts of another": {games.BoardFeed{Board: "top", From: games.FromPayout}, nil, true},
+		"wins":               {games.BoardFeed{Board: "cup", From: games.FromWin}, server, true},
+		"payouts":            {games.BoardFeed{Board: "cup", From: games.FromPayout}, server, false},
+		"payouts of another": {games.BoardFeed{Board: "top", From: games.FromPayout}, server, true},
 		"wins by consensus only": {
 			games.BoardFeed{Board: "cup", From: games.FromWin}, []games.Settlement{"consensus"}, false,
 		},
 	} {
-		f.people.boards = []games.BoardFeed{c.feed}
-		f.people.settlements = c.settlements
+		f.people.Settings.Boards = []games.BoardFeed{c.feed}
+		f.people.Settings.Settlements = c.settlements
 		var errs apierror.FieldErrors
 		testkit.Check(t, f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board))
 		if got := errs.Err() == nil; got != c.want {

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
@@ -26,7 +27,7 @@ const manyBoards = 20_000
 type everyGame struct{ *people }
 
 func (e everyGame) Find(ctx context.Context, id int64) (games.Game, error) {
-	game, err := e.people.Find(ctx, e.gameID)
+	game, err := e.people.Find(ctx, e.GameID)
 	game.ID = id
 	return game, err
 }
@@ -93,15 +94,13 @@ func newTwoGames(b *testing.B) (busy, other *prizeFixture) {
 	db := testkit.Must(redisdb.Open(redistest.StartFor(b).URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	testkit.Check(b, db.Client.Set(b.Context(), keys.GameIDCounter(), 2, 0).Err())
-	all := everyGame{&people{gameID: 2, quotas: games.DefaultSettings().Quotas}}
-	all.quotas.Boards = manyBoards
+	all := everyGame{newPeople(2)}
+	all.Settings.Quotas.Boards = manyBoards
 	wallets := wallet.New(db, all, wallet.Options{})
-	testkit.Must(wallets.CreateToken(b.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	}))(b)
+	money := domaintest.NewMoney(b, wallets, 1, wallet.TokenDefinition{Code: "GOLD"})
 	game := func(id int64) *prizeFixture {
 		service := New(db, all, all, Options{Prizes: prizes.New(db, wallets)})
-		return &prizeFixture{&fixture{b, service, all.people, id, db}, wallets}
+		return &prizeFixture{&fixture{b, service, all.people, id, db}, wallets, money}
 	}
 	return game(1), game(2)
 }

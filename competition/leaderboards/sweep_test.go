@@ -148,7 +148,7 @@ func TestABoardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 func TestAGameHasAsManyBoardsAsItMay(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.people.quotas = games.Quotas{Boards: 3}
+		f.people.Settings.Quotas = games.Quotas{Boards: 3}
 		var made, refused atomic.Int64
 		var group sync.WaitGroup
 		for i := range 10 {

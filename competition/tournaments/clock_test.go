@@ -40,5 +40,5 @@ func TestAStoreWhoseClockIsWrongStartsAndDecidesNothing(t *testing.T) {
 		}
 		clock.Move(0)
 	}
-	f.check()
+	f.money.Audit()
 }

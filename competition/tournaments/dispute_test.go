@@ -125,9 +125,9 @@ func TestASilentSeedLosesItsMatch(t *testing.T) {
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Played || m.Attempt != 1 {
 			t.Errorf("%+v", m)
 		}
-		f.wantBalance(2, 750+475, 0)
-		f.wantBalance(1, 750, 0)
-		f.check()
+		f.money.WantBalance(2, 750+475, 0)
+		f.money.WantBalance(1, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -172,7 +172,7 @@ func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 		if m = f.decided(id, m.ID); m.WinnerID != nil || *m.Reason != Refunded {
 			t.Fatalf("%+v", m)
 		}
-		f.check()
+		f.money.Audit()
 		other := f.match(id, 2) // the first seed meets the fourth
 		f.sit(other, other.Players[0].UserID, other.Players[1].UserID)
 		f.say(other, other.Players[0].UserID, other.Players[1].UserID)
@@ -181,11 +181,11 @@ func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 		if v.PotUnits != 600 || v.RakeUnits != 30 { // two fees and the prize
 			t.Errorf("%+v", v)
 		}
-		f.wantBalance(loser, 1000, 0)
-		f.wantBalance(winner, 1000, 0)
-		f.wantBalance(other.Players[1].UserID, 750+570, 0)
-		f.wantBalance(other.Players[0].UserID, 750, 0)
-		f.check()
+		f.money.WantBalance(loser, 1000, 0)
+		f.money.WantBalance(winner, 1000, 0)
+		f.money.WantBalance(other.Players[1].UserID, 750+570, 0)
+		f.money.WantBalance(other.Players[0].UserID, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -248,7 +248,7 @@ func TestStaffDecidesADisputedMatch(t *testing.T) {
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Played {
 			t.Errorf("%+v", m)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -327,8 +327,8 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
 		wantCode(t, err, apierror.InvalidRequest)
 		f.leadUntil(t, id, Finished)
-		f.wantBalance(1, 750, 0)
-		f.check()
+		f.money.WantBalance(1, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -353,7 +353,7 @@ func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 				t.Errorf("%+v; want the victory of player %d", m, other)
 			}
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -436,9 +436,9 @@ func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
 				f.wantRunning(id)
 				c.decide(f, id, final, results)
 				f.leadUntil(t, id, Finished)
-				f.wantBalance(2, 750+c.paid, 0)
-				f.wantBalance(1, 750+all-c.paid, 0)
-				f.check()
+				f.money.WantBalance(2, 750+c.paid, 0)
+				f.money.WantBalance(1, 750+all-c.paid, 0)
+				f.money.Audit()
 			})
 		})
 	}
@@ -495,8 +495,8 @@ func TestNoRoundBeginsAfterTheEnd(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		for userID := range int64(4) {
-			f.wantBalance(userID+1, 1000, 0)
+			f.money.WantBalance(userID+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }

@@ -1,13 +1,10 @@
 package tournaments
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,65 +15,27 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// people are the players of a test: every id is a player of the game.
-type people struct {
-	gameID int64
-	born   time.Time
-	minAge time.Duration // that the game asks of those who stake
-}
-
-func (p *people) Game(context.Context, int64) (int64, error) { return p.gameID, nil }
-
-func (p *people) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: "p" + strconv.FormatInt(id, 10)}, nil
-}
-
-func (p *people) CreatedAt(context.Context, int64) (time.Time, error) { return p.born, nil }
-
-func (p *people) Profiles(ctx context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := map[int64]users.Profile{}
-	for _, id := range ids {
-		found[id], _ = p.RecentProfile(ctx, id)
-	}
-	return found, nil
-}
-
-func (p *people) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
-	return nil, nil
-}
-
-func (p *people) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
-
-func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
-	if id != p.gameID {
-		return games.Game{}, apierror.GameNotFound
-	}
-	settings := games.DefaultSettings()
-	settings.RakeBps, settings.MinStakeAge = 500, p.minAge
-	return games.Game{ID: id, Settings: settings}, nil
-}
-
 // fixture is a game of its own with a token and all that tournaments use.
 type fixture struct {
 	t testkit.T
 	*Service
-	people *people
+	people *domaintest.Players
 	gameID int64
 	db     *redisdb.DB
 	wallet *wallet.Service
+	money  domaintest.Money
 	rooms  *rooms.Service
 	boards *leaderboards.Service
 	token  wallet.Token
@@ -88,8 +47,9 @@ var lastGame atomic.Int64
 
 func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	t.Helper()
-	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
-	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
+	p := domaintest.NewPlayers(lastGame.Add(1))
+	p.Settings.RakeBps = 500
+	f := &fixture{t: t, people: p, gameID: p.GameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
 	f.rooms = newRooms(db, f.wallet, p)
 	prizeService := prizes.New(db, f.wallet)
@@ -97,36 +57,25 @@ func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	f.Service = New(db, Deps{
 		Wallets: f.wallet, Players: p, Games: p, Rooms: f.rooms, Prizes: prizeService, Boards: f.boards,
 	}, Options{})
-	token := testkit.Must(f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: fmt.Sprintf("GOLD%d", f.gameID), Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	}))(t)
-	f.token = token
+	f.money = domaintest.NewMoney(t, f.wallet, f.gameID, wallet.TokenDefinition{Code: fmt.Sprintf("GOLD%d", f.gameID)})
+	f.token = f.money.Token
 	return f
 }
 
 // newRooms returns rooms of a node.
-func newRooms(db *redisdb.DB, wallets *wallet.Service, p *people) *rooms.Service {
-	return rooms.New(db, wallets, p, p, rooms.Options{
-		KeyedHash: func(_ context.Context, label, text string) ([]byte, error) {
-			sum := sha256.Sum256([]byte(label + text))
-			return sum[:], nil
-		},
-	})
+func newRooms(db *redisdb.DB, wallets *wallet.Service, p *domaintest.Players) *rooms.Service {
+	return rooms.New(db, wallets, p, p, rooms.Options{KeyedHash: domaintest.KeyedHash})
 }
 
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
-func (f *fixture) player(id int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, UserID: id, GameID: f.gameID}
-}
+func (f *fixture) player(id int64) principal.Caller { return f.people.Player(id) }
 
 // give credits units to players.
 func (f *fixture) give(units wallet.Units, userIDs ...int64) {
 	f.t.Helper()
+	f.money.Credit(wallet.AmountInput(units.Decimal(2)), userIDs...)
 	for _, id := range userIDs {
-		testkit.Must(f.wallet.Credit(f.t.Context(), operator, wallet.CreditInput{
-			UserID: id, TokenCode: f.token.Code, Amount: wallet.AmountInput(units.Decimal(2)), Reason: "test",
-		}, idempotency.Receipt{}))(f.t)
 		f.given[id] += units
 	}
 }
@@ -181,29 +130,6 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 		return v.Status == want
 	})
 	return v
-}
-
-// check requires that money is conserved and that what players hold is the escrow.
-func (f *fixture) check() {
-	f.t.Helper()
-	r := testkit.Must(f.wallet.AuditDeep(f.t.Context(), f.gameID))(f.t)
-	if !r.Balanced || !r.HeldCounted {
-		f.t.Fatalf("the money is not conserved: %+v", r)
-	}
-}
-
-// balance returns what a player can spend and holds.
-func (f *fixture) balance(userID int64) (free, held wallet.Units) {
-	f.t.Helper()
-	b := testkit.Must(f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code))(f.t)
-	return b.SpendableUnits, b.HeldUnits
-}
-
-func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
-	f.t.Helper()
-	if gotFree, gotHeld := f.balance(userID); gotFree != free || gotHeld != held {
-		f.t.Errorf("player %d has %d and holds %d; want %d and %d", userID, gotFree, gotHeld, free, held)
-	}
 }
 
 // house returns what the house has.
@@ -282,7 +208,7 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 // settlers are those who end a match: its server, or its players in agreement.
 func (f *fixture) settlers(m Match) []principal.Caller {
 	f.t.Helper()
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.people.Server()
 	room := testkit.Must(f.rooms.Get(f.t.Context(), server, *m.RoomID))(f.t)
 	if room.SettledBy == rooms.SettledByServer {
 		return []principal.Caller{server}

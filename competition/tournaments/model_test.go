@@ -245,7 +245,7 @@ func (m *model) passWhole(one Match) {
 // check compares the money, the versions and the numbers of the events.
 func (m *model) check() {
 	m.rapid.Helper()
-	m.fixture.check()
+	m.money.Audit()
 	v := m.get(m.id)
 	if v.Version < m.version {
 		m.rapid.Fatalf("version %d after %d", v.Version, m.version)
@@ -287,7 +287,8 @@ func (m *model) end() {
 	v := m.get(m.id)
 	sum := wallet.Units(0)
 	for user := range int64(modelPlayers) {
-		free, held := m.balance(user + 1)
+		b := m.money.Balance(user + 1)
+		free, held := b.SpendableUnits, b.HeldUnits
 		if sum += free; held != 0 {
 			m.rapid.Fatalf("player %d holds %d", user+1, held)
 		}

@@ -19,8 +19,8 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2)
-		f.wantBalance(1, 750, 250)
-		f.check()
+		f.money.WantBalance(1, 750, 250)
+		f.money.Audit()
 		if v := f.get(id); v.Entrants != 2 || v.PotUnits != 500 || v.Status != Registration {
 			t.Errorf("%+v", v)
 		}
@@ -29,10 +29,10 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 		if err != nil || r.Tournament.Version != version {
 			t.Errorf("%+v, %v", r, err)
 		}
-		f.wantBalance(1, 750, 250) // a second time it costs nothing
+		f.money.WantBalance(1, 750, 250) // a second time it costs nothing
 		testkit.Report(t, testkit.ErrorOf(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})))
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 		_, err = f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
 		wantCode(t, err, apierror.NotEntrant)
 		if v := f.get(id); v.Entrants != 1 || v.PotUnits != 250 {
@@ -53,10 +53,10 @@ func TestACallWithAKeyTakesTheFeeOnce(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}
-		f.wantBalance(1, 750, 250)
+		f.money.WantBalance(1, 750, 250)
 		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 
@@ -74,16 +74,16 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 		if v := f.get(id); v.PotUnits != 250*250+10_000 {
 			t.Errorf("the pot is %d", v.PotUnits)
 		}
-		f.check()
+		f.money.Audit()
 		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		v := f.leadUntil(t, id, Cancelled)
 		if *v.CancelReason != CancelledByOperator || v.EndedAt == nil || v.PotUnits != 0 {
 			t.Errorf("%+v", v)
 		}
 		for _, id := range players {
-			f.wantBalance(id, 1000, 0)
+			f.money.WantBalance(id, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 		if left := f.total(func(t wallet.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}
@@ -102,8 +102,8 @@ func TestATournamentWithTooFewPlayersIsCancelledAtItsStart(t *testing.T) {
 		if *v.CancelReason != Undersubscribed {
 			t.Errorf("the reason is %s", *v.CancelReason)
 		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 
@@ -125,10 +125,10 @@ func TestWhoDoesNotCheckInIsOut(t *testing.T) {
 					testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 				}
 				testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
-				f.check()
+				f.money.Audit()
 				f.lead()
-				f.wantBalance(3, c.free, c.held)
-				f.check()
+				f.money.WantBalance(3, c.free, c.held)
+				f.money.Audit()
 				if v := f.get(id); v.Status != Running || v.CheckedIn != 2 || v.Round != 1 {
 					t.Errorf("%+v", v)
 				}
@@ -157,7 +157,7 @@ func TestAHouseThatIsTooPoorHasNoTournament(t *testing.T) {
 		if v := f.get(1); v.Status != Cancelled {
 			t.Errorf("it is %s", v.Status)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAPlayersOwnLimitsHoldForFees(t *testing.T) {
 		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		_, err := f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
 		wantCode(t, err, apierror.OpenRoomsLimit)
-		f.people.minAge, f.people.born = time.Hour, time.Now()
+		f.people.Settings.MinStakeAge, f.people.Born = time.Hour, time.Now()
 		_, err = f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{})
 		wantCode(t, err, apierror.Forbidden)
 	})
@@ -226,7 +226,7 @@ func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
 		third := f.create(f.swiss(nil))
 		testkit.Report(t, testkit.ErrorOf(f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{})),
 			"a third cup")
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -242,13 +242,13 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 		}
 		testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.lead()
-		f.wantBalance(3, 1000, 0)
+		f.money.WantBalance(3, 1000, 0)
 		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.leadUntil(t, id, Cancelled)
 		for user := range int64(3) {
-			f.wantBalance(user+1, 1000, 0)
+			f.money.WantBalance(user+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -271,7 +271,7 @@ func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
 		return f, r.Tournament.ID
 	}
 	server := func(f *fixture) principal.Caller {
-		return principal.Caller{Role: principal.Server, GameID: f.gameID}
+		return f.people.Server()
 	}
 	for name, c := range map[string]struct {
 		byOperator        bool
@@ -316,7 +316,7 @@ func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
 	testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
 	id := f.create(f.consensus(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint} }))
 	f.enter(id, 1, 2, 3, 4)
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.people.Server()
 	_, err := f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{})
 	wantCode(t, err, apierror.Forbidden)
 	testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -89,7 +88,7 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 		}
 	}()
 	random := rand.New(rand.NewPCG(1, 2))
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.people.Server()
 	lastKill := time.Now()
 	testkit.Check(t, redistest.Poll(8*time.Minute, func() error { // a result of a node that died may wait for a minute
 		if n.kills < mostKills && time.Since(lastKill) > 2*time.Second {
@@ -119,7 +118,7 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 		}
 		return nil
 	}))
-	f.check()
+	f.money.Audit()
 	f.checkRooms(id)
 	v := f.get(id)
 	sum := v.RakeUnits

@@ -62,15 +62,15 @@ func TestTwoPlayersOfWhomOneWins(t *testing.T) {
 			t.Fatalf("%+v", m)
 		}
 		f.win(m, 2)
-		f.check()
+		f.money.Audit()
 		f.lead()
 		v := f.get(id)
 		if v.Status != Finished || v.PotUnits != 500 || v.RakeUnits != 25 {
 			t.Fatalf("%+v", v)
 		}
-		f.check()
-		f.wantBalance(2, 750+285, 0) // 60 % of 475
-		f.wantBalance(1, 750+190, 0)
+		f.money.Audit()
+		f.money.WantBalance(2, 750+285, 0) // 60 % of 475
+		f.money.WantBalance(1, 750+190, 0)
 		if h := f.total(house); h != 25 {
 			t.Errorf("the house has %d", h)
 		}
@@ -210,7 +210,7 @@ func TestAMatchIsDecidedByWhoIsThere(t *testing.T) {
 		if v := f.get(id); v.Round != 2 {
 			t.Errorf("%+v", v)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -237,7 +237,7 @@ func TestAMatchThatBothCameToIsPlayed(t *testing.T) {
 		if list[0].Draws != 1 || list[1].Draws != 1 {
 			t.Errorf("%+v", list)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -265,8 +265,8 @@ func TestADrawIsPlayedAgainThreeTimesAndThenTheBetterSeedWins(t *testing.T) {
 		if err != nil || v.Status != Finished || len(matches) != 1 || *matches[0].WinnerID != 1 || matches[0].Attempt != 3 {
 			t.Fatalf("%+v, %+v, %v", v, matches, err)
 		}
-		f.check()
-		f.wantBalance(1, 750+475, 0)
+		f.money.Audit()
+		f.money.WantBalance(1, 750+475, 0)
 	})
 }
 
@@ -307,7 +307,7 @@ func TestStaffDecidesAMatch(t *testing.T) {
 		if v := f.get(id); v.Status != Finished {
 			t.Errorf("%+v", v)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -344,8 +344,8 @@ func TestWhoLeavesOrIsDisqualifiedLosesAndIsNotPairedAgain(t *testing.T) {
 		if f.get(id).Status != Finished || list[0].User.ID != 1 || list[3].User.ID != out || *list[3].Units != 0 {
 			t.Errorf("%+v", list)
 		}
-		f.wantBalance(left, 750, 0)
-		f.check()
+		f.money.WantBalance(left, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -356,8 +356,8 @@ func TestPlayersJoinLateAndComeBack(t *testing.T) {
 		f.enter(id, 3)
 		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
-		f.wantBalance(1, 750, 250) // the fee was there
-		f.check()
+		f.money.WantBalance(1, 750, 250) // the fee was there
+		f.money.Audit()
 		f.win(f.match(id, 2), 2)
 		f.lead()
 		if v := f.get(id); v.Round != 2 || v.Entrants != 3 {
@@ -387,9 +387,9 @@ func TestATournamentThatIsCancelledWhileItRunsEndsItsRooms(t *testing.T) {
 			t.Errorf("the room is %s, %v", room.Status, err)
 		}
 		for user := range int64(4) {
-			f.wantBalance(user+1, 1000, 0)
+			f.money.WantBalance(user+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -462,7 +462,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 	id := f.start(in, ids...)
 	other := fixture{
 		t: f.t, Service: New(f.db, f.Deps, Options{}), people: f.people, gameID: f.gameID, db: f.db, wallet: f.wallet,
-		rooms: f.rooms, token: f.token, fence: f.fence,
+		money: f.money, rooms: f.rooms, token: f.token, fence: f.fence,
 	}
 	for look := 0; f.get(id).Status != Finished; look++ {
 		if look > 500 {
@@ -470,7 +470,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 		}
 		b.play(id)
 		if look%5 == 0 {
-			f.check()
+			f.money.Audit()
 		}
 		// Two leaders take turns; the one that was replaced changes nothing.
 		f.fence++
@@ -485,7 +485,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 			t.Fatalf("the leader that was replaced changed version %d to %d", before, after.Version)
 		}
 	}
-	f.check()
+	f.money.Audit()
 	v := f.get(id)
 	pot := wallet.Units(players)*250 + 1000
 	sum := v.RakeUnits
@@ -497,10 +497,10 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 	}
 	var balances wallet.Units
 	for _, userID := range ids {
-		free, held := f.balance(userID)
-		balances += free
-		if held != 0 {
-			t.Errorf("player %d holds %d", userID, held)
+		b := f.money.Balance(userID)
+		balances += b.SpendableUnits
+		if b.HeldUnits != 0 {
+			t.Errorf("player %d holds %d", userID, b.HeldUnits)
 		}
 	}
 	if want := wallet.Units(players)*1000 + 1000 - v.RakeUnits; balances != want {
@@ -551,12 +551,12 @@ func (f *fixture) wantUnplayed(id int64, userIDs ...int64) {
 		f.t.Errorf("%+v", v)
 	}
 	for _, userID := range userIDs {
-		f.wantBalance(userID, 1000, 0)
+		f.money.WantBalance(userID, 1000, 0)
 	}
 	if h := f.total(house); h != 0 {
 		f.t.Errorf("the house has %d", h)
 	}
-	f.check()
+	f.money.Audit()
 }
 
 func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
@@ -584,8 +584,8 @@ func TestATournamentThatIsNotOverAtItsEndExpires(t *testing.T) {
 		if *v.CancelReason != Expired {
 			t.Errorf("the reason is %s", *v.CancelReason)
 		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -71,7 +70,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		board := leaderboards.TournamentBoard(id)
 		_, err := f.boards.StartPlay(t.Context(), f.player(4), f.gameID, board)
 		wantCode(t, err, apierror.Forbidden)
-		server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+		server := f.people.Server()
 		_, err = f.boards.Submit(t.Context(), server, f.gameID, board,
 			leaderboards.SubmitInput{UserID: 9, Score: "99"}, idempotency.Receipt{}) // of nobody who entered
 		if err == nil {
@@ -83,7 +82,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 || list[0].Points.Units != 30 {
 			t.Errorf("%+v", list)
 		}
-		f.check()
+		f.money.Audit()
 		f.pollBoards(t, id)
 		v := f.leadUntil(t, id, Finished)
 		if v.PotUnits != 1000 || v.RakeUnits != 50 {
@@ -114,10 +113,10 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 			entrants[2].Place != nil || *entrants[2].Units != 0 || entrants[2].Status != EntrantDisqualified {
 			t.Errorf("%+v, %v", entrants, err)
 		}
-		f.wantBalance(2, 750+665, 0) // 70 % of 950
-		f.wantBalance(1, 750+285, 0)
-		f.wantBalance(3, 750, 0)
-		f.check()
+		f.money.WantBalance(2, 750+665, 0) // 70 % of 950
+		f.money.WantBalance(1, 750+285, 0)
+		f.money.WantBalance(3, 750, 0)
+		f.money.Audit()
 		wantCode(t, f.attempt(id, 4, "90"), apierror.TournamentClosed)
 	})
 }
@@ -140,7 +139,7 @@ func TestOnlyTheServerSendsScoresUnlessStaffNamesPlayers(t *testing.T) {
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
 	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
-	board, server := leaderboards.TournamentBoard(id), principal.Caller{Role: principal.Server, GameID: f.gameID}
+	board, server := leaderboards.TournamentBoard(id), f.people.Server()
 	wantCode(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
 	testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, board,
 		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{}))(t)
@@ -217,8 +216,8 @@ func TestWhoDidNotCheckInWinsNoScoreTournament(t *testing.T) {
 	}
 	f.leadUntil(t, id, Running)
 	f.lead()
-	f.wantBalance(3, 1000, 0)
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	f.money.WantBalance(3, 1000, 0)
+	server := f.people.Server()
 	for userID, score := range map[int64]leaderboards.ScoreInput{1: "10", 2: "20", 3: "30"} {
 		testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
 			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{}))(t)
@@ -228,8 +227,8 @@ func TestWhoDidNotCheckInWinsNoScoreTournament(t *testing.T) {
 	}
 	f.pollBoards(t, id)
 	f.leadUntil(t, id, Finished)
-	f.wantBalance(3, 1000, 0)
-	f.check()
+	f.money.WantBalance(3, 1000, 0)
+	f.money.Audit()
 }
 
 // A server key does not delete the board of a tournament, but a tournament that has ended with it.
@@ -238,7 +237,7 @@ func TestAServerKeyDeletesAScoreTournamentThatHasEnded(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	server, board := principal.Caller{Role: principal.Server, GameID: f.gameID}, leaderboards.TournamentBoard(id)
+	server, board := f.people.Server(), leaderboards.TournamentBoard(id)
 	wantCode(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
 	wantCode(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
 	testkit.Must(f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t)

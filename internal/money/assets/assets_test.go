@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -34,17 +35,12 @@ const (
 )
 
 var (
-	operator = principal.Caller{Role: principal.Operator}
+	operator = domaintest.Operator
 	server   = principal.Caller{Role: principal.Server, GameID: game}
 	system   = principal.Caller{Role: principal.System}
 
 	noReceipt idempotency.Receipt
 )
-
-// anyPlayer finds every player, in the first game.
-type anyPlayer struct{}
-
-func (anyPlayer) Game(context.Context, int64) (int64, error) { return game, nil }
 
 // fixture is a catalogue with a token of two decimals.
 type fixture struct {
@@ -52,16 +48,15 @@ type fixture struct {
 	t       testing.TB
 	db      *redisdb.DB
 	wallets *wallet.Service
+	money   domaintest.Money // GOLD
 }
 
 func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
 	makeGames(t, db)
-	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
-	testkit.Must(wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	}))(t)
-	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, db: db, wallets: wallets}
+	wallets := wallet.New(db, domaintest.NewPlayers(game), wallet.Options{})
+	money := domaintest.NewMoney(t, wallets, game, wallet.TokenDefinition{Code: "GOLD"})
+	return fixture{assets.New(db, wallets, assets.Options{}), t, db, wallets, money}
 }
 
 // makeGames gives the store the two games.
@@ -80,12 +75,6 @@ func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
 	return testkit.Must(f.Create(f.t.Context(), server, game, in))(f.t)
 }
 
-func (f fixture) credit(userID int64, amount wallet.AmountInput) {
-	f.t.Helper()
-	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: amount, Reason: "test"}
-	testkit.Must(f.wallets.Credit(f.t.Context(), operator, in, noReceipt))(f.t)
-}
-
 func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.PurchaseResult, error) {
 	in := assets.PurchaseInput{Quantity: quantity}
 	return f.Purchase(f.t.Context(), player(userID), assetID, in, idempotency.Receipt{KeyDigest: key, Fingerprint: "f"})
@@ -96,27 +85,11 @@ func player(userID int64) principal.Caller {
 	return principal.Caller{Role: principal.Player, UserID: userID, GameID: game}
 }
 
-func (f fixture) wantGold(userID int64, want wallet.Units) {
-	f.t.Helper()
-	b, err := f.wallets.ReadBalance(f.t.Context(), game, userID, "GOLD")
-	if err != nil || b.SpendableUnits != want {
-		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.SpendableUnits, err, want)
-	}
-}
-
-func (f fixture) wantBalanced() {
-	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context(), game)
-	if err != nil || !d.Balanced || !d.HeldCounted {
-		f.t.Fatalf("the audit returned %+v, %v", d, err)
-	}
-}
-
 func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		gem := f.createAsset(assets.CreateInput{Price: "0.07", Stock: new(int64(100))})
-		f.credit(1, "100")
+		f.money.Credit("100", 1)
 		var mu sync.Mutex
 		var firsts atomic.Int64
 		results := map[string]int{}
@@ -146,8 +119,8 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 		if len(results) != 1 || firsts.Load() != 1 {
 			t.Fatalf("%d different results, %d of them first: %v", len(results), firsts.Load(), results)
 		}
-		f.wantGold(1, 10000-21)
-		f.wantBalanced()
+		f.money.WantBalance(1, 10000-21, 0)
+		f.money.Audit()
 	})
 }
 
@@ -156,7 +129,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		f := newFixture(t, db)
 		rare := f.createAsset(assets.CreateInput{Price: "1", Stock: new(int64(100))})
 		for userID := range int64(300) {
-			f.credit(userID+1, "5")
+			f.money.Credit("5", userID+1)
 		}
 		var sold, rejected atomic.Int64
 		var buyers sync.WaitGroup
@@ -177,7 +150,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		if err != nil || sold.Load() != 100 || rejected.Load() != 200 || *a.Stock != 0 || a.Sold != 100 {
 			t.Fatalf("%d sold, %d rejected, the asset is %+v, %v", sold.Load(), rejected.Load(), a, err)
 		}
-		f.wantBalanced()
+		f.money.Audit()
 	})
 }
 
@@ -185,7 +158,7 @@ func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		gem := f.createAsset(assets.CreateInput{Price: "0.01"})
-		f.credit(1, "1000")
+		f.money.Credit("1000", 1)
 		var workers sync.WaitGroup
 		for worker := range 64 {
 			workers.Go(func() {
@@ -195,8 +168,8 @@ func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 			})
 		}
 		workers.Wait()
-		f.wantGold(1, 100000-64*25)
-		f.wantBalanced()
+		f.money.WantBalance(1, 100000-64*25, 0)
+		f.money.Audit()
 	})
 }
 
@@ -208,7 +181,7 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 		if !errors.Is(err, apierror.InsufficientFunds) || first.Replayed {
 			t.Fatalf("without money: %v", err)
 		}
-		f.credit(1, "100")
+		f.money.Credit("100", 1)
 		otherNode := assets.New(db, f.wallets, assets.Options{}) // it has not cached the asset
 		in, receipt := assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
 		for _, node := range []*assets.Service{f.Service, otherNode} {
@@ -220,7 +193,7 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 				t.Errorf("(-first +replayed)\n%s", diff)
 			}
 		}
-		f.wantGold(1, 10000)
+		f.money.WantBalance(1, 10000, 0)
 		testkit.Must(f.buy(1, sword.ID, 1, "another"))(t)
 	})
 }
@@ -230,7 +203,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		f := newFixture(t, db)
 		const maxAmount = "90071992547409.91" // 2^53-1 units
 		palace := f.createAsset(assets.CreateInput{Price: maxAmount})
-		f.credit(1, maxAmount)
+		f.money.Credit(maxAmount, 1)
 		in := assets.PurchaseInput{Quantity: 1, ExpectedPrice: maxAmount}
 		purchase := testkit.Must(f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt))(t)
 		body, err := wire.Marshal(purchase.Total)
@@ -240,7 +213,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		if purchase.TotalUnits != wallet.MaxUnits || purchase.Balance.SpendableUnits != 0 {
 			t.Errorf("%+v", purchase)
 		}
-		f.credit(1, maxAmount)
+		f.money.Credit(maxAmount, 1)
 		if _, err := f.buy(1, palace.ID, 2, "two"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total past 2^53-1: %v", err)
 		}
@@ -250,8 +223,8 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		}
 		third = f.createAsset(assets.CreateInput{Price: "30023997515803.30"})
 		testkit.Must(f.buy(1, third.ID, 3, "three less"))(t)
-		f.wantGold(1, 1)
-		f.wantBalanced()
+		f.money.WantBalance(1, 1, 0)
+		f.money.Audit()
 	})
 }
 
@@ -277,7 +250,7 @@ func TestAFreeAssetHasALineOfNothing(t *testing.T) {
 		if err != nil || len(page.Lines) != 1 || page.Lines[0].DeltaUnits != 0 || page.Lines[0].Reason != "purchase" {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		f.wantBalanced()
+		f.money.Audit()
 	})
 }
 
@@ -414,6 +387,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 		const games, buyers = 6, 10
 		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err())
 		f.wallets = wallet.New(db, playersByID(games), wallet.Options{})
+		f.money.Wallets = f.wallets
 		f.Service = assets.New(db, f.wallets, assets.Options{})
 		slots := map[int64]bool{}
 		ids := map[int64]int64{}
@@ -428,7 +402,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 			for buyer := range int64(buyers) {
 				workers.Go(func() {
 					userID := gameID + games*buyer
-					f.credit(userID, "2")
+					f.money.Credit("2", userID)
 					caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: gameID}
 					p, err := f.Purchase(t.Context(), caller, a.ID, assets.PurchaseInput{Quantity: 1}, noReceipt)
 					if err != nil || p.Asset.GameID != gameID || p.Balance.SpendableUnits != 150 {
@@ -483,7 +457,7 @@ func TestReceiptsAreSmall(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		sword := f.createAsset(assets.CreateInput{Price: "12345.67"})
-		f.credit(1, "999999999.99")
+		f.money.Credit("999999999.99", 1)
 		receipt := idempotency.Receipt{KeyDigest: "0123456789012345678901", Fingerprint: "ABCDEFGHIJKLMNOPQRSTUV"}
 		testkit.Must(f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt))(t)
 		key := keys.MoneyReceipt(game, player(1).ActorID(), receipt.KeyDigest)
@@ -512,7 +486,7 @@ func TestAReplayedPurchaseKeepsTheLifetimeOfItsReceipt(t *testing.T) {
 func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.credit(1, "10")
+		f.money.Credit("10", 1)
 		if _, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) {
 			t.Fatal(err)
 		}
@@ -523,7 +497,7 @@ func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 			t.Errorf("%+v, %v", p, err)
 		}
 		testkit.Report(t, testkit.ErrorOf(f.buy(1, 1, 1, "k2")))
-		f.wantBalanced()
+		f.money.Audit()
 	})
 }
 
@@ -564,7 +538,7 @@ func TestTheTotalsFollowPurchases(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
 	sword := f.createAsset(assets.CreateInput{Price: "1"})
-	f.credit(1, "10")
+	f.money.Credit("10", 1)
 	testkit.Check(t, f.wallets.Fold(t.Context(), game))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

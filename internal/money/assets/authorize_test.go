@@ -16,7 +16,7 @@ import (
 func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	asset := f.createAsset(assets.CreateInput{Price: "1"})
-	f.credit(1, "10")
+	f.money.Credit("10", 1)
 	callers := []principal.Caller{
 		{},
 		{UserID: 1, GameID: game}, // without a role

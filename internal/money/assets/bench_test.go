@@ -22,7 +22,7 @@ func BenchmarkPurchase(b *testing.B) {
 			f := newFixture(b, redistest.Single(b))
 			gem := f.createAsset(assets.CreateInput{Price: "0.01"})
 			for userID := range buyers {
-				f.credit(userID+1, "90000000000000")
+				f.money.Credit("90000000000000", userID+1)
 			}
 			var n atomic.Int64
 			before := cpuTime()

@@ -23,7 +23,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 	gem := f.createAsset(assets.CreateInput{Price: "0.01"})
 	const buyers, each = 8, 150
 	for userID := range int64(buyers) {
-		f.credit(userID+1, "100")
+		f.money.Credit("100", userID+1)
 	}
 	done, outages := make(chan struct{}, buyers*each), make(chan struct{}, 1)
 	var workers sync.WaitGroup
@@ -69,7 +69,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		t.Fatalf("sold %d, %v; want %d", a.Sold, err, buyers*each)
 	}
 	for userID := range int64(buyers) {
-		f.wantGold(userID+1, 10000-each)
+		f.money.WantBalance(userID+1, 10000-each, 0)
 	}
-	f.wantBalanced()
+	f.money.Audit()
 }

@@ -19,20 +19,16 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 var (
-	operator  = principal.Caller{Role: principal.Operator}
+	operator  = domaintest.Operator
 	noReceipt idempotency.Receipt
 )
-
-// players has every player in one game.
-type players struct{ gameID int64 }
-
-func (p players) Game(context.Context, int64) (int64, error) { return p.gameID, nil }
 
 // fixture is an empty game with GOLD of two decimals, which its server may mint up to 50 a day.
 type fixture struct {
@@ -40,6 +36,7 @@ type fixture struct {
 	*Service
 	db     *redisdb.DB
 	gameID int64
+	money  domaintest.Money
 	gold   wallet.Token
 }
 
@@ -52,17 +49,11 @@ func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	tag := strings.TrimSuffix(keys.Totals(f.gameID), "totals")
 	testkit.Check(t, db.Client.Eval(t.Context(), empty, []string{tag}, tag).Err())
 	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
-	f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{}))
-	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-		Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
+	f.Service = New(db, wallet.New(db, domaintest.NewPlayers(f.gameID), wallet.Options{}))
+	f.money = domaintest.NewMoney(t, f.wallets, f.gameID, wallet.TokenDefinition{
+		Code: "GOLD", Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
 	})
-	if err == nil || errors.Is(err, apierror.TokenCodeTaken) {
-		f.gold, err = f.Token(t.Context(), f.gameID, "GOLD")
-	}
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	f.gold = testkit.Must(f.Token(t.Context(), f.gameID, "GOLD"))(t)
 	return f
 }
 
@@ -72,8 +63,7 @@ func (f *fixture) fillHouse(units wallet.Units) {
 	const buyer = 999
 	shop := assets.New(f.db, f.wallets, assets.Options{})
 	price := wallet.AmountInput(units.Decimal(2))
-	testkit.Must(f.wallets.Credit(f.t.Context(), operator,
-		wallet.CreditInput{UserID: buyer, TokenCode: f.gold.Code, Amount: price, Reason: "test"}, noReceipt))(f.t)
+	f.money.Credit(price, buyer)
 	sold := testkit.Must(shop.Create(f.t.Context(), operator, f.gameID,
 		assets.CreateInput{Name: "Gem", TokenCode: f.gold.Code, Price: price}))(f.t)
 	caller := principal.Caller{Role: principal.Player, UserID: buyer, GameID: f.gameID}
@@ -103,7 +93,7 @@ func (f *fixture) mustPay() {
 // spendable returns what a player can spend of GOLD.
 func (f *fixture) spendable(userID int64) wallet.Units {
 	f.t.Helper()
-	return testkit.Must(f.wallets.ReadBalance(f.t.Context(), f.gameID, userID, f.gold.Code))(f.t).SpendableUnits
+	return f.money.Balance(userID).SpendableUnits
 }
 
 // wantPrize compares the source but for its name and token.
@@ -120,9 +110,9 @@ func (f *fixture) wantPrize(want Prize) {
 // escrow.
 func (f *fixture) wantBooks(minted, wallets, prizes, house wallet.Units) {
 	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context(), f.gameID)
-	if err != nil || !d.Balanced || !d.HeldCounted || len(d.Tokens) != 1 {
-		f.t.Fatalf("%+v, %v", d, err)
+	d := f.money.Audit()
+	if len(d.Tokens) != 1 {
+		f.t.Fatalf("%+v", d)
 	}
 	got := d.Tokens[0]
 	if got.MintedUnits != minted || got.WalletsUnits != wallets || got.PrizesUnits != prizes || got.HouseUnits != house {
@@ -400,8 +390,9 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 		f := newFixture(t, db)
 		old := testkit.Must(archive.Open("file://"+t.TempDir(), archive.S3Options{}))(t)
 		old = old.WithSizes(archive.Sizes{Entries: 5, Lines: 2, Checkpoint: 10})
-		f.Service = New(db, wallet.New(db, players{f.gameID},
+		f.Service = New(db, wallet.New(db, domaintest.NewPlayers(f.gameID),
 			wallet.Options{Archive: old, Keep: wallet.Retention{Entries: 3, Lines: 2}}))
+		f.money.Wallets = f.wallets
 		var won wallet.Units
 		for i := range 8 {
 			source := fmt.Sprint("tour:", i+1)

@@ -13,15 +13,14 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/presence"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"go.uber.org/goleak"
 )
@@ -33,6 +32,7 @@ const shortLease = 800 * time.Millisecond
 
 // fixture is free rooms on a store.
 type fixture struct {
+	*domaintest.Players
 	t     testing.TB
 	db    *redisdb.DB
 	rooms *rooms.Service
@@ -42,7 +42,7 @@ var lastUser atomic.Int64 // players of all tests are different
 
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{t: t, db: db}
+	f := &fixture{Players: domaintest.NewPlayers(1), t: t, db: db}
 	f.rooms = rooms.New(db, f, f, f, rooms.Options{Shards: 3})
 	return f
 }
@@ -52,20 +52,6 @@ func (f *fixture) TokenByID(context.Context, int64, int64) (wallet.Token, error)
 }
 
 func (f *fixture) LedgerChanged(int64) {}
-
-func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
-	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
-}
-
-func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
-
-func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: "Ann"}, nil
-}
-
-func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
-	return nil, nil
-}
 
 func newPlayer() principal.Caller {
 	return principal.Caller{Role: principal.Player, UserID: lastUser.Add(1), GameID: 1}
