@@ -70,6 +70,11 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 	return f, err
 }
 
+// Find finds every game: a store may have those of other fixtures.
+func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
+	return games.Game{ID: id, Settings: f.Settings}, nil
+}
+
 // player returns the n-th player.
 func (f *fixture) player(n int) principal.Caller {
 	return f.Player(int64(firstPlayer + n))
