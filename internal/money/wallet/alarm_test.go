@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // sharedLog is a log that several nodes write.
@@ -47,9 +48,7 @@ func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	go func() { ended <- n.stops.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
-		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, errors.Join(<-ended, <-ended))
 	})
 	return n
 }
@@ -72,9 +71,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		log := &sharedLog{}
 		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
 		for _, user := range []int64{userID, strangerID} {
-			if err := nodes[0].tryCredit(t, user); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, nodes[0].tryCredit(t, user))
 		}
 		delta := func(want bool) func() bool {
 			return func() bool {
@@ -97,12 +94,8 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 					err := n.tryCredit(t, userID)
 					return errors.Is(err, apierror.StoreUnavailable)
 				})
-				if _, err := n.ReadBalances(t.Context(), game, userID); err != nil {
-					t.Errorf("node %d cannot read: %v", i, err)
-				}
-				if err := n.tryCredit(t, strangerID); err != nil {
-					t.Errorf("the money of another game, by node %d: %v", i, err)
-				}
+				testkit.Report(t, testkit.ErrorOf(n.ReadBalances(t.Context(), game, userID)), "node %d cannot read", i)
+				testkit.Report(t, n.tryCredit(t, strangerID), "the money of another game, by node %d", i)
 			}
 		}
 		wantGoing := func(want string) {
@@ -127,14 +120,8 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		wantAudit := func(gameID int64, balanced, sumsAgree bool, stoppedGames ...int64) {
 			t.Helper()
 			s := newService(db)
-			quick, err := s.Audit(t.Context(), gameID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			deep, err := s.AuditDeep(t.Context(), gameID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			quick := testkit.Must(s.Audit(t.Context(), gameID))(t)
+			deep := testkit.Must(s.AuditDeep(t.Context(), gameID))(t)
 			for name, r := range map[string]wallet.Report{"quick": quick, "deep": deep.Report} {
 				var found []int64
 				for _, stopped := range r.Stopped {
@@ -151,9 +138,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		}
 		wantAudit(game, true, true)
 		other := int64(5) // who does nothing meanwhile
-		if err := nodes[0].tryCredit(t, other); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, nodes[0].tryCredit(t, other))
 		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID, other), 0)
 		db.Client.HSet(t.Context(), keys.Wallet(game, other), "GOLD", "1000000|0")
 		if err := nodes[0].tryCredit(t, userID); err != nil && !errors.Is(err, apierror.StoreUnavailable) {
@@ -182,10 +167,6 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 
 func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
 	s := newService(redistest.Single(t))
-	if _, err := s.AcceptAudit(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
-		t.Errorf("the system: %v", err)
-	}
-	if _, err := s.AcceptAudit(t.Context(), operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
-		t.Errorf("without a reason: %v", err)
-	}
+	testkit.Fails(s.AcceptAudit(t.Context(), system, game, "x"))(t, apierror.Forbidden, "the system")
+	testkit.Fails(s.AcceptAudit(t.Context(), operator, game, ""))(t, apierror.InvalidRequest, "without a reason")
 }

@@ -2,7 +2,6 @@ package wallet_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -25,14 +25,10 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	db := redistest.Single(t)
 	s := wallet.New(db, players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
 	createToken(t, s, "GOLD", 0)
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err())
+	testkit.Must(s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
 		Games: &[]wallet.TokenGameInput{{GameID: game, MintLimitPerDay: "5"}, {GameID: otherGame, MintLimitPerDay: "5"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	credit(t, s, userID, "GOLD", "1000")
 	credit(t, s, strangerID, "GOLD", "1000")
 
@@ -119,9 +115,7 @@ func codeOf(err error) string {
 func TestAFailedLookupOfThePlayerIsReturned(t *testing.T) {
 	s := wallet.New(redistest.Single(t), failingPlayers{}, wallet.Options{})
 	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
-	if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Error(err)
-	}
+	testkit.Fails(s.Credit(t.Context(), operator, in, noReceipt))(t, apierror.StoreUnavailable)
 }
 
 type failingPlayers struct{}

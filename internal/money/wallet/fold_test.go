@@ -15,15 +15,13 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
 // The entries are added in Lua, page by page, and by Redis.
 func TestFoldedTotalsAreTheSumsOfTheLedger(t *testing.T) {
-	embedded, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
 		t.Run(store, func(t *testing.T) {
@@ -67,9 +65,7 @@ func checkFold(t *rapid.T, db *redisdb.DB, s *wallet.Service) {
 		if len(some) > 0 {
 			db.Client.RPush(ctx, keys.Ledger(game), some...)
 		}
-		if err := s.Fold(ctx, game); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Fold(ctx, game))
 	}
 	stored, err := db.Client.HGetAll(ctx, keys.Totals(game)).Result()
 	if err != nil || stored[keys.TotalsFoldedField] != fmt.Sprint(base+int64(len(entries))) {
@@ -135,9 +131,7 @@ func TestTheTotalsFollowTheLedger(t *testing.T) {
 		}
 		stop()
 		for range nodes {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, <-ended)
 		}
 	})
 }
@@ -145,14 +139,10 @@ func TestTheTotalsFollowTheLedger(t *testing.T) {
 // foldAs folds one credit of 1 GOLD as the leader with a fence.
 func foldAs(t *testing.T, db *redisdb.DB, fence string, before, base int64) scripts.Status {
 	t.Helper()
-	reply, err := db.RunScript(t.Context(), scripts.LedgerFold,
+	return testkit.Must(db.RunScript(t.Context(), scripts.LedgerFold,
 		[]string{keys.Totals(game), keys.LedgerBase(game), keys.TotalsFence(game), keys.Ledger(game)},
 		fence, before, base, before+1, db.Client.LIndex(t.Context(), keys.Ledger(game), before-base).Val(),
-		"wallets:GOLD", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply.Status
+		"wallets:GOLD", 1))(t).Status
 }
 
 func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
@@ -198,9 +188,7 @@ func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
 func TestAGameAtRestIsNotWritten(t *testing.T) {
 	db := redistest.Single(t)
 	s := newService(db)
-	if err := s.Fold(t.Context(), otherGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Fold(t.Context(), otherGame))
 	if n, err := db.Client.Exists(t.Context(), keys.Totals(otherGame)).Result(); err != nil || n != 0 {
 		t.Errorf("%d keys were written, %v", n, err)
 	}
@@ -214,9 +202,7 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 		for id := range int64(games) {
 			playersOf[id+1] = id + 1 // player 3 is of game 3
 		}
-		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err())
 		s := wallet.New(db, playersOf, wallet.Options{})
 		createToken(t, s, "GOLD", 1)
 		for id := range int64(games) {
@@ -241,9 +227,7 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 		if token, err := s.FindToken(t.Context(), 0, "GOLD"); err != nil || token.Supply.Units != sum {
 			t.Errorf("in all games there is %v, %v", token.Supply, err)
 		}
-		if err := s.Fold(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Fold(t.Context(), 2))
 		r, err := s.Audit(t.Context(), 0)
 		if err != nil || !r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].WalletsUnits != sum {
 			t.Fatalf("%+v, %v", r, err)
@@ -287,14 +271,10 @@ func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 		createToken(t, s, "GOLD", 2)
 		for _, g := range []int64{game, otherGame} {
 			entry := "1|nonce|GOLD|test|test|m:-5;h:5"
-			if err := db.Client.RPush(ctx, keys.Ledger(g), entry).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.RPush(ctx, keys.Ledger(g), entry).Err())
 			addUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
 		}
-		if err := db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err())
 		r, err := s.Audit(ctx, 0)
 		if err != nil || r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].HouseUnits != 5 {
 			t.Errorf("the report is %+v, %v", r, err)
@@ -309,8 +289,6 @@ func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 			return db.Client.HGet(ctx, keys.Totals(otherGame), keys.TotalsFoldedField).Val() == "1"
 		})
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-ended)
 	})
 }

@@ -1,7 +1,6 @@
 package wallet_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,16 +11,14 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // readLedger returns the entries of all pages.
 func readLedger(t *testing.T, s *wallet.Service, limit int) (entries []wallet.Entry) {
 	t.Helper()
 	for q := (wallet.EntryQuery{Limit: limit}); ; {
-		page, err := s.GameLedger(t.Context(), operator, game, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(s.GameLedger(t.Context(), operator, game, q))(t)
 		entries = append(entries, page.Entries...)
 		if q.Before = page.NextBefore; q.Before == 0 {
 			return entries
@@ -76,9 +73,8 @@ func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
 			t.Errorf("before what is left: %+v, %v", page, err)
 		}
 		for _, caller := range []principal.Caller{{}, {Role: principal.Server, GameID: game}} {
-			if _, err := s.GameLedger(ctx, caller, game, wallet.EntryQuery{Limit: 1}); !errors.Is(err, apierror.Forbidden) {
-				t.Errorf("%+v gets %v", caller, err)
-			}
+			testkit.Fails(s.GameLedger(ctx, caller, game, wallet.EntryQuery{Limit: 1}))(
+				t, apierror.Forbidden, "%+v gets", caller)
 		}
 	})
 }
@@ -90,14 +86,10 @@ func TestWhatMovedIsCountedByOneNode(t *testing.T) {
 		createToken(t, one, "GOLD", 2)
 		credit(t, one, 7, "GOLD", "2.5")
 		credit(t, other, 7, "GOLD", wallet.AmountInput("1"))
-		if err := one.Fold(t.Context(), game); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, one.Fold(t.Context(), game))
 		debit(t, one, 7, "GOLD", "0.5")
 		for _, s := range []*wallet.Service{other, one} {
-			if err := s.Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.Fold(t.Context(), game))
 		}
 		a, b := one.Moved(), other.Moved()
 		if a.Entries != 2 || a.Units["GOLD"] != 350 || b.Entries != 1 || b.Units["GOLD"] != 50 {
