@@ -194,7 +194,7 @@ func TestAJoinOfTheLastInstantIsInOrOut(t *testing.T) {
 			if joinErr == nil {
 				f.closeMatch(t, room, rooms.Started, p...)
 				started++
-			} else if code := describe(joinErr); code == apierror.RoomEnded.Code {
+			} else if code := domaintest.CodeOf(joinErr); code == apierror.RoomEnded.Code {
 				f.closeMatch(t, room, rooms.Cancelled, p[0])
 				cancelled++
 			} else {
@@ -293,11 +293,11 @@ func TestRoomsThatAreNoMatchAreNotFound(t *testing.T) {
 		game   int64
 		roomID string
 	}{{f.GameID, room.RoomID}, {f.GameID + 1, match.RoomID}, {f.GameID, unopened}} {
-		if _, _, err := f.service.CloseMatch(t.Context(), tt.game, tt.roomID); describe(err) != "room_not_found" {
+		if _, _, err := f.service.CloseMatch(t.Context(), tt.game, tt.roomID); domaintest.CodeOf(err) != "room_not_found" {
 			t.Errorf("close %+v: %v", tt, err)
 		}
 		err := f.service.CancelMatch(t.Context(), tt.game, tt.roomID, rooms.ReasonTournament)
-		if describe(err) != "room_not_found" {
+		if domaintest.CodeOf(err) != "room_not_found" {
 			t.Errorf("cancel %+v: %v", tt, err)
 		}
 	}

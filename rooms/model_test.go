@@ -28,6 +28,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
@@ -690,7 +691,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
 	m.losesReplies.Store(false)
-	code := describe(err)
+	code := domaintest.CodeOf(err)
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
 	}
@@ -703,16 +704,6 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code && code != apierror.Forbidden.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: r, send: do})
 	}
-}
-
-func describe(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
 }
 
 // requireSame requires that a room equals that of the model.
@@ -1253,14 +1244,14 @@ func (m *model) replay() {
 	if want == scripts.OK && k.room.gone {
 		want = apierror.RoomNotFound.Code
 	}
-	if code := describe(err); code != want || !a.Replayed {
+	if code := domaintest.CodeOf(err); code != want || !a.Replayed {
 		m.t.Fatalf("%s again: %s (replayed: %v), want %s, first %s", k.rc.Fingerprint, code, a.Replayed, want, k.code)
 	}
 	if want == scripts.OK {
 		m.requireSame("replay", k.room, *a.Room)
 	}
 	_, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
-	if code := describe(err); code != apierror.IdempotencyKeyReused.Code {
+	if code := domaintest.CodeOf(err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
@@ -125,7 +126,7 @@ func TestStoriesOfWindows(t *testing.T) {
 						rc := receiptOf(fmt.Sprint(room.RoomID, i))
 						_, err = f.service.Finish(ctx, players[step[0]-'1'], room.RoomID, placesOf(players, step[2:]), rc)
 					}
-					if got := describe(err); got != code && (code != "" || err != nil) {
+					if got := domaintest.CodeOf(err); got != code && (code != "" || err != nil) {
 						t.Fatalf("step %d: %v, want %q", i, err, code)
 					}
 				}
@@ -455,7 +456,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 			}
 			want := m.report(p, string(given))
 			_, err := f.service.Finish(ctx, players[p], room.RoomID, placesOf(players, string(given)), noKey)
-			if got := describe(err); got != want {
+			if got := domaintest.CodeOf(err); got != want {
 				rt.Fatalf("%d reports %s: %v; want %s", p, given, err, want)
 			}
 		case "connect", "lose":
@@ -467,7 +468,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 				continue
 			}
 			want := m.leave(p)
-			if _, err := f.service.Leave(ctx, players[p], room.RoomID, noKey); describe(err) != want {
+			if _, err := f.service.Leave(ctx, players[p], room.RoomID, noKey); domaintest.CodeOf(err) != want {
 				rt.Fatalf("%d leaves: %v; want %s", p, err, want)
 			}
 		case "over":

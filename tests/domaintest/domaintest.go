@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -148,4 +149,27 @@ func (m Money) Audit() wallet.DeepReport {
 		m.t.Fatalf("the books do not balance: %+v", d)
 	}
 	return d
+}
+
+// CodeOf returns the code of an error, the text of an internal one, or "ok" for none.
+func CodeOf(err error) string {
+	if err == nil {
+		return scripts.OK
+	}
+	if e, ok := apierror.As(err); ok {
+		return e.Code
+	}
+	return err.Error()
+}
+
+// WantCodes makes a call as each caller and compares the codes of the errors.
+func WantCodes(
+	t testkit.T, name string, callers []principal.Caller, want []string, call func(principal.Caller) error,
+) {
+	t.Helper()
+	for i, caller := range callers {
+		if got := CodeOf(call(caller)); got != want[i] {
+			t.Errorf("%s by %+v returned %s, want %s", name, caller, got, want[i])
+		}
+	}
 }

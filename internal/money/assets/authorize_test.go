@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -75,25 +76,8 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			return err
 		}, []string{no, no, ok, noAsset, no, no, no, no, no, no}},
 	} {
-		var got []string
-		for _, caller := range callers {
-			got = append(got, codeOf(c.call(caller)))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
-		}
+		domaintest.WantCodes(t, c.verb, callers, c.want, c.call)
 	}
-}
-
-// codeOf returns the code of an error, scripts.OK for none.
-func codeOf(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
 }
 
 func TestAnAssetIsNotPatchedThroughAnotherGame(t *testing.T) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -87,28 +87,11 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			return err
 		}, []string{no, no, no, no, no, no, no, ok, no, no}},
 	} {
-		var got []string
-		for _, caller := range columns {
-			got = append(got, codeOf(c.call(caller)))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
-		}
+		domaintest.WantCodes(t, c.verb, columns, c.want, c.call)
 	}
 	if b, err := s.ReadBalance(t.Context(), game, userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
 		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.SpendableUnits, err)
 	}
-}
-
-// codeOf returns the code of an error, scripts.OK for none.
-func codeOf(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
 }
 
 // A failed lookup must not be taken for an unknown player.

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -478,18 +479,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, operatorOnly},
 	} {
-		for i, want := range strings.Fields(verb.want) {
-			got := "ok"
-			if err := verb.call(callers[i]); err != nil {
-				got = err.Error()
-				if e, ok := apierror.As(err); ok {
-					got = e.Code
-				}
-			}
-			if got != want {
-				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
-			}
-		}
+		domaintest.WantCodes(t, verb.name, callers, strings.Fields(verb.want), verb.call)
 	}
 }
 

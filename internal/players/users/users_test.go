@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -365,17 +366,6 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
 		},
 	} {
-		for i, want := range strings.Fields(verb.want) {
-			got := "ok"
-			if err := verb.call(callers[i]); err != nil {
-				got = err.Error()
-				if e, ok := apierror.As(err); ok {
-					got = e.Code
-				}
-			}
-			if got != want {
-				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
-			}
-		}
+		domaintest.WantCodes(t, verb.name, callers, strings.Fields(verb.want), verb.call)
 	}
 }
