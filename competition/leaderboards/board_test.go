@@ -137,12 +137,10 @@ func TestABoardOfAnotherGameIsNotFound(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.create(Definition{})
 	other := principal.Caller{Role: principal.Server, GameID: f.gameID + 1}
-	_, err := f.Get(t.Context(), other, f.gameID, "top")
-	wantError(t, err, apierror.GameNotFound, "")
-	_, err = f.Get(t.Context(), other, f.gameID+1, "top")
-	wantError(t, err, apierror.BoardNotFound, "")
-	_, err = f.Create(t.Context(), f.server(), f.gameID, Definition{Board: "top", Name: "Again"})
-	wantError(t, err, apierror.BoardExists, "")
+	testkit.Fails(f.Get(t.Context(), other, f.gameID, "top"))(t, apierror.GameNotFound)
+	testkit.Fails(f.Get(t.Context(), other, f.gameID+1, "top"))(t, apierror.BoardNotFound)
+	testkit.Fails(f.Create(t.Context(), f.server(), f.gameID, Definition{Board: "top", Name: "Again"}))(
+		t, apierror.BoardExists)
 }
 
 func TestEqualScoresAreInTheOrderOfTheirTimes(t *testing.T) {
@@ -187,8 +185,7 @@ func TestAScoreWithAKeyCountsOnce(t *testing.T) {
 			}
 		}
 		rc.Fingerprint = "other"
-		_, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, rc)
-		wantError(t, err, apierror.IdempotencyKeyReused, "")
+		testkit.Fails(f.Submit(t.Context(), f.server(), f.gameID, "top", in, rc))(t, apierror.IdempotencyKeyReused)
 
 		// Also when the season is over, and by a resend of the client library.
 		rc.Fingerprint = "print"
@@ -242,7 +239,7 @@ func TestScoresOfPlayersKeepTheRules(t *testing.T) {
 		for _, score := range []string{"20", "30", "25"} {
 			testkit.Check(t, send(1, score))
 		}
-		wantError(t, send(1, "31"), apierror.SubmissionsUsedUp, "")
+		testkit.WantError(t, send(1, "31"), apierror.SubmissionsUsedUp)
 		testkit.Check(t, send(2, "20"))
 		rule(send(2, "31"), "maxStep")
 		testkit.Fails(f.send(3, "5"))(t, apierror.Forbidden, "the server")
@@ -286,10 +283,10 @@ func TestAPlayIsForOneScore(t *testing.T) {
 		}
 		wantError(t, send(1, ""), apierror.InvalidRequest, "playId")
 		play := begin(1)
-		wantError(t, send(2, play), apierror.PlayNotFound, "")
+		testkit.WantError(t, send(2, play), apierror.PlayNotFound)
 		testkit.Check(t, send(1, play))
-		wantError(t, send(1, play), apierror.PlayUsed, "")
-		wantError(t, send(1, strings.Repeat("x", 43)), apierror.PlayNotFound, "")
+		testkit.WantError(t, send(1, play), apierror.PlayUsed)
+		testkit.WantError(t, send(1, strings.Repeat("x", 43)), apierror.PlayNotFound)
 		late := begin(1)
 		key := keys.BoardPlay(keys.NewBoardShard(f.gameID, "top", 0), late)
 		ago := strconv.FormatInt(time.Now().Add(-11*time.Minute).UnixMilli(), 10)
@@ -323,17 +320,15 @@ func TestALateResultCountsInItsSeason(t *testing.T) {
 		}
 		f.mustSend(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
 		f.mustSend(3, "7")
-		_, err = f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) })
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) }))(t, apierror.SeasonClosed)
 		past, now := userIDs(f.entries(Scope{Season: 1})), userIDs(f.entries(Scope{}))
 		if !slices.Equal(past, []int64{2, 1}) ||
 			!slices.Equal(now, []int64{3}) {
 			t.Errorf("%v, then %v", past, now)
 		}
-		_, err = f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1)
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t, apierror.SeasonClosed)
 		_, _, err = f.Entries(t.Context(), f.server(), f.gameID, "top", Scope{Season: 3}, "", 10)
-		wantError(t, err, apierror.SeasonNotFound, "")
+		testkit.WantError(t, err, apierror.SeasonNotFound)
 	})
 }
 
@@ -349,8 +344,7 @@ func TestASealedSeasonTakesNoScore(t *testing.T) {
 			page[1].Entries != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		_, err = f.send(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.send(2, "9", func(in *SubmitInput) { in.PlayedAt = &played }))(t, apierror.SeasonClosed)
 		if got := userIDs(f.entries(Scope{Season: 1})); !slices.Equal(got, []int64{1}) {
 			t.Errorf("%v", got)
 		}
@@ -464,8 +458,7 @@ func TestOldSeasonsGo(t *testing.T) {
 			}
 		}
 		testkit.Check(t, f.Delete(t.Context(), f.server(), f.gameID, "top"))
-		_, err = f.Get(t.Context(), f.server(), f.gameID, "top")
-		wantError(t, err, apierror.BoardNotFound, "")
+		testkit.Fails(f.Get(t.Context(), f.server(), f.gameID, "top"))(t, apierror.BoardNotFound)
 		testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 		for shard := range 2 {
 			tag, _, _ := strings.Cut(keys.BoardRank(keys.NewBoardShard(f.gameID, "top", shard), 1), "rank")
@@ -523,8 +516,7 @@ func TestDetailsAreThoseOfTheScoreThatCounts(t *testing.T) {
 	wantError(t, err, apierror.InvalidRequest, "evidence.url")
 	_, err = f.send(1, "7", func(in *SubmitInput) { in.Segments = map[string]string{"country": "DE"} })
 	wantError(t, err, apierror.InvalidRequest, "segments.country")
-	_, err = f.send(1_000_000, "7")
-	wantError(t, err, apierror.UserNotFound, "")
+	testkit.Fails(f.send(1_000_000, "7"))(t, apierror.UserNotFound)
 }
 
 func TestABoardThatIsFullTakesNoOtherPlayer(t *testing.T) {
@@ -532,8 +524,7 @@ func TestABoardThatIsFullTakesNoOtherPlayer(t *testing.T) {
 	f.create(Definition{MaxEntries: new(int64(2))})
 	f.mustSend(1, "5")
 	f.mustSend(2, "5")
-	_, err := f.send(3, "5")
-	wantError(t, err, apierror.BoardFull, "")
+	testkit.Fails(f.send(3, "5"))(t, apierror.BoardFull)
 	f.mustSend(1, "6")
 }
 
@@ -546,8 +537,7 @@ func TestAShardMayHaveAllEntriesOfABoard(t *testing.T) {
 		f.mustSend(4*(user+1), "5")
 	}
 	for _, user := range []int64{1, 4 * 101} {
-		_, err := f.send(user, "5")
-		wantError(t, err, apierror.BoardFull, "")
+		testkit.Fails(f.send(user, "5"))(t, apierror.BoardFull)
 	}
 	f.mustSend(4, "6")
 	testkit.Must(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 4))(t)
@@ -570,7 +560,7 @@ func TestABatchReportsEachScore(t *testing.T) {
 		_, _, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", nil, rc)
 		wantError(t, err, apierror.InvalidRequest, "scores")
 		_, _, err = f.SubmitBatch(t.Context(), f.player(1), f.gameID, "top", batch, rc)
-		wantError(t, err, apierror.Forbidden, "")
+		testkit.WantError(t, err, apierror.Forbidden)
 	})
 }
 
@@ -581,8 +571,7 @@ func TestASeasonThatHasNotBegunTakesNoScore(t *testing.T) {
 	if b.Season.Status != SeasonUpcoming {
 		t.Errorf("%+v", b.Season)
 	}
-	_, err := f.send(1, "5")
-	wantError(t, err, apierror.SeasonClosed, "")
+	testkit.Fails(f.send(1, "5"))(t, apierror.SeasonClosed)
 }
 
 // A patch of who may write, and by which rules, counts from the next season on. With now it counts
@@ -604,7 +593,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 	if b.Next == nil || b.NextFrom == nil || !b.NextFrom.Equal(*b.Season.ClosesAt) || b.Rules != nil {
 		t.Errorf("%+v", b)
 	}
-	wantError(t, asPlayer("4503599627370495", ""), apierror.Forbidden, "")
+	testkit.WantError(t, asPlayer("4503599627370495", ""), apierror.Forbidden)
 	f.mustSend(1, "500")
 
 	b = patch(Patch{

@@ -223,7 +223,7 @@ func TestABoardThatTakesNoRoomHoldsUpNoOther(t *testing.T) {
 				if err := f.AddRoomResult(t.Context(), f.result("a")); !apierror.IsFinal(err) {
 					t.Errorf("%s: %v", name, err)
 				} else {
-					wantError(t, err, tt.want, "")
+					testkit.WantError(t, err, tt.want)
 				}
 				f.requireStandings("win", "1:1", "2:0")
 			}
@@ -257,10 +257,10 @@ func TestAnOutageMakesTheRoomComeAgain(t *testing.T) {
 		if err := node.AddRoomResult(t.Context(), r); apierror.IsFinal(err) {
 			t.Errorf("%v", err)
 		} else {
-			wantError(t, err, apierror.StoreUnavailable, "")
+			testkit.WantError(t, err, apierror.StoreUnavailable)
 		}
 		f.requireStandings("win", "1:1")
-		wantError(t, f.AddRoomResult(t.Context(), r), apierror.BoardNotFound, "")
+		testkit.WantError(t, f.AddRoomResult(t.Context(), r), apierror.BoardNotFound)
 		f.requireStandings("win", "1:1", "2:0")
 	})
 }

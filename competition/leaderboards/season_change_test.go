@@ -134,8 +134,8 @@ func writeAcrossABoundary(t *testing.T, db *redisdb.DB, lead time.Duration) bool
 	}
 	played := time.UnixMilli(end - 1)
 	in := SubmitInput{UserID: 999_999, Score: "1", PlayedAt: &played}
-	_, err = nodes[1].Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
-	wantError(t, err, apierror.SeasonClosed, "")
+	testkit.Fails(nodes[1].Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{}))(
+		t, apierror.SeasonClosed)
 	t.Logf("%d scores before the end of the season, %d after it", before, sum-before)
 	return before > 0
 }

@@ -90,8 +90,7 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 func TestOnlyStaffVerifies(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.create(Definition{})
-	_, err := f.Verify(t.Context(), f.player(1), f.gameID, "top", 1)
-	wantError(t, err, apierror.Forbidden, "")
-	_, err = f.Verify(t.Context(), principal.Caller{Role: principal.Operator}, f.gameID, "top", 2)
-	wantError(t, err, apierror.SeasonNotFound, "")
+	testkit.Fails(f.Verify(t.Context(), f.player(1), f.gameID, "top", 1))(t, apierror.Forbidden)
+	testkit.Fails(f.Verify(t.Context(), principal.Caller{Role: principal.Operator}, f.gameID, "top", 2))(
+		t, apierror.SeasonNotFound)
 }

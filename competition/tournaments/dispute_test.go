@@ -325,7 +325,7 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest)
+		testkit.WantError(t, err, apierror.InvalidRequest)
 		f.leadUntil(t, id, Finished)
 		f.money.WantBalance(1, 750, 0)
 		f.money.Audit()

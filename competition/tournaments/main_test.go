@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -247,13 +246,6 @@ func (f *fixture) tourOf(roomID string) int64 {
 func onBothStores(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { test(t, newFixture(t, db)) })
-}
-
-func wantCode(t *testing.T, err error, want *apierror.Error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v; want %s", err, want.Code)
-	}
 }
 
 // opponentOf returns the other player of a match with two.

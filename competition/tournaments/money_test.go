@@ -33,8 +33,7 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 		testkit.Report(t, testkit.ErrorOf(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})))
 		f.money.WantBalance(1, 1000, 0)
 		f.money.Audit()
-		_, err = f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.NotEntrant)
+		testkit.Fails(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.NotEntrant)
 		if v := f.get(id); v.Entrants != 1 || v.PotUnits != 250 {
 			t.Errorf("%+v", v)
 		}
@@ -89,8 +88,7 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 		}
 		testkit.Report(t, testkit.ErrorOf(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{})),
 			"cancelled again")
-		_, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.TournamentClosed)
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.TournamentClosed)
 	})
 }
 
@@ -118,8 +116,7 @@ func TestWhoDoesNotCheckInIsOut(t *testing.T) {
 					in.CheckInOpensAt, in.NoCheckIn = new(time.Now().Add(50*time.Millisecond)), c.rule
 				}))
 				f.enter(id, 1, 2, 3)
-				_, err := f.CheckIn(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-				wantCode(t, err, apierror.CheckInClosed)
+				testkit.Fails(f.CheckIn(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.CheckInClosed)
 				f.leadUntil(t, id, CheckIn)
 				for _, userID := range []int64{1, 2, 2} {
 					testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
@@ -146,8 +143,7 @@ func TestAHouseThatIsTooPoorHasNoTournament(t *testing.T) {
 		in := f.swiss(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromHouse} })
 		rc := idempotency.Receipt{KeyDigest: "key", Fingerprint: "create"}
 		for range 2 {
-			_, err := f.Create(t.Context(), operator, f.gameID, in, rc)
-			wantCode(t, err, apierror.InsufficientFunds)
+			testkit.Fails(f.Create(t.Context(), operator, f.gameID, in, rc))(t, apierror.InsufficientFunds)
 		}
 		f.lead()
 		list, _, err := f.List(t.Context(), operator, ListQuery{GameID: f.gameID, Limit: 10})
@@ -170,11 +166,9 @@ func TestAPlayersOwnLimitsHoldForFees(t *testing.T) {
 			UserID: 1, TokenCode: f.token.Code, MaxOpenRooms: new(&one),
 		}))(t)
 		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
-		_, err := f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.OpenRoomsLimit)
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{}))(t, apierror.OpenRoomsLimit)
 		f.people.Settings.MinStakeAge, f.people.Born = time.Hour, time.Now()
-		_, err = f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.Forbidden)
+		testkit.Fails(f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{}))(t, apierror.Forbidden)
 	})
 }
 
@@ -189,8 +183,7 @@ func TestAFeeCountsAsAStakeOfAPlayerWhoSetsLimitsLater(t *testing.T) {
 		if err != nil || *limits.OpenRooms != 1 || *limits.LostUnits != "250" {
 			t.Fatalf("%+v, %v", limits, err)
 		}
-		_, err = f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.OpenRoomsLimit)
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{}))(t, apierror.OpenRoomsLimit)
 	})
 }
 
@@ -317,18 +310,14 @@ func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
 	id := f.create(f.consensus(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint} }))
 	f.enter(id, 1, 2, 3, 4)
 	server := f.people.Server()
-	_, err := f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
+	testkit.Fails(f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t, apierror.Forbidden)
 	testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 	f.lead()
 	waiting := f.match(id, 3)
-	_, err = f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
+	testkit.Fails(f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{}))(t, apierror.Forbidden)
 	played := f.playing(id, f.match(id, 1))
 	won := []rooms.Placement{{UserID: 1, Place: 1}, {UserID: played.opponentOf(1), Place: 2}}
-	_, err = f.rooms.Finish(t.Context(), server, *played.RoomID, won, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
-	_, err = f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
+	testkit.Fails(f.rooms.Finish(t.Context(), server, *played.RoomID, won, idempotency.Receipt{}))(t, apierror.Forbidden)
+	testkit.Fails(f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{}))(t, apierror.Forbidden)
 	testkit.Must(f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}))(t)
 }

@@ -285,7 +285,7 @@ func TestAResultIsReportedOnce(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, m.opponentOf(1), idempotency.Receipt{})
-		wantCode(t, err, apierror.MatchDecided)
+		testkit.WantError(t, err, apierror.MatchDecided)
 	})
 }
 
@@ -294,9 +294,9 @@ func TestStaffDecidesAMatch(t *testing.T) {
 		id := f.start(f.swiss(nil), 1, 2)
 		m := f.match(id, 1)
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 9, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest)
+		testkit.WantError(t, err, apierror.InvalidRequest)
 		_, _, err = f.Resolve(t.Context(), operator, f.gameID, id, "r1m2", 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.MatchNotFound)
+		testkit.WantError(t, err, apierror.MatchNotFound)
 		for range 2 { // sent again, it is the same
 			m, _, err = f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
 			if err != nil || *m.WinnerID != 1 || *m.Reason != ResolvedByHand {
@@ -334,10 +334,9 @@ func TestWhoLeavesOrIsDisqualifiedLosesAndIsNotPairedAgain(t *testing.T) {
 		if list := f.currentMatches(id); len(list) != 1 || !list[0].has(1) || !list[0].has(3) {
 			t.Fatalf("the second round is %+v", list)
 		}
-		_, err = f.Join(t.Context(), f.player(left), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.RegistrationClosed)
-		_, err = f.Join(t.Context(), f.player(out), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.Disqualified)
+		testkit.Fails(f.Join(t.Context(), f.player(left), f.gameID, id, idempotency.Receipt{}))(
+			t, apierror.RegistrationClosed)
+		testkit.Fails(f.Join(t.Context(), f.player(out), f.gameID, id, idempotency.Receipt{}))(t, apierror.Disqualified)
 		f.win(f.match(id, 1), 1)
 		f.lead()
 		list := f.standings(id)
@@ -567,7 +566,7 @@ func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
 			testkit.Must(f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}))(t)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest) // who is out cannot win
+		testkit.WantError(t, err, apierror.InvalidRequest) // who is out cannot win
 		f.leadUntil(t, id, Cancelled)
 		f.wantUnplayed(id, 1, 2)
 	})

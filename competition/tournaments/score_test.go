@@ -57,7 +57,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.score(nil))
 		f.enter(id, 1, 2, 3, 4)
-		wantCode(t, f.attempt(id, 1, "5"), apierror.TournamentClosed)
+		testkit.WantError(t, f.attempt(id, 1, "5"), apierror.TournamentClosed)
 		f.leadUntil(t, id, Running)
 		for _, played := range []struct {
 			userID int64
@@ -65,13 +65,12 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		}{{1, "10"}, {2, "30"}, {1, "20"}, {3, "40"}} {
 			testkit.Check(t, f.attempt(id, played.userID, played.score), "player %d", played.userID)
 		}
-		wantCode(t, f.attempt(id, 1, "90"), apierror.AttemptsUsedUp)
-		wantCode(t, f.attempt(id, 9, "90"), apierror.NotEntrant)
+		testkit.WantError(t, f.attempt(id, 1, "90"), apierror.AttemptsUsedUp)
+		testkit.WantError(t, f.attempt(id, 9, "90"), apierror.NotEntrant)
 		board := leaderboards.TournamentBoard(id)
-		_, err := f.boards.StartPlay(t.Context(), f.player(4), f.gameID, board)
-		wantCode(t, err, apierror.Forbidden)
+		testkit.Fails(f.boards.StartPlay(t.Context(), f.player(4), f.gameID, board))(t, apierror.Forbidden)
 		server := f.people.Server()
-		_, err = f.boards.Submit(t.Context(), server, f.gameID, board,
+		_, err := f.boards.Submit(t.Context(), server, f.gameID, board,
 			leaderboards.SubmitInput{UserID: 9, Score: "99"}, idempotency.Receipt{}) // of nobody who entered
 		if err == nil {
 			_, err = f.Disqualify(t.Context(), operator, f.gameID, id, 3, idempotency.Receipt{})
@@ -106,7 +105,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		}
 		for _, cursor := range []string{"x", "-1:x", "1:x", "x:"} {
 			_, _, err := f.Standings(t.Context(), operator, f.gameID, id, cursor, 1)
-			wantCode(t, err, apierror.InvalidRequest)
+			testkit.WantError(t, err, apierror.InvalidRequest)
 		}
 		entrants, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
 		if err != nil || *entrants[0].Place != 2 || *entrants[1].Place != 1 || *entrants[1].Units != 665 ||
@@ -117,7 +116,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		f.money.WantBalance(1, 750+285, 0)
 		f.money.WantBalance(3, 750, 0)
 		f.money.Audit()
-		wantCode(t, f.attempt(id, 4, "90"), apierror.TournamentClosed)
+		testkit.WantError(t, f.attempt(id, 4, "90"), apierror.TournamentClosed)
 	})
 }
 
@@ -138,9 +137,9 @@ func TestOnlyTheServerSendsScoresUnlessStaffNamesPlayers(t *testing.T) {
 	id := f.create(f.score(func(in *CreateInput) { in.Board, in.Attempts = nil, new(1) }))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
+	testkit.WantError(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
 	board, server := leaderboards.TournamentBoard(id), f.people.Server()
-	wantCode(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
+	testkit.WantError(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
 	testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, board,
 		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{}))(t)
 	if list := f.standings(id); len(list) != 1 || list[0].User.ID != 2 {
@@ -154,7 +153,7 @@ func TestAScoreBeyondTheBoundOfAPaidTournamentIsRejected(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
+	testkit.WantError(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
 	testkit.Check(t, f.attempt(id, 1, "1000"))
 }
 
@@ -185,8 +184,7 @@ func TestARefusedAttemptLeavesNoPlay(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	_, err := f.StartAttempt(t.Context(), f.player(9), f.gameID, id)
-	wantCode(t, err, apierror.NotEntrant)
+	testkit.Fails(f.StartAttempt(t.Context(), f.player(9), f.gameID, id))(t, apierror.NotEntrant)
 	at := keys.NewBoardShard(f.gameID, leaderboards.TournamentBoard(id), 0)
 	if listed, err := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 9)).Result(); err != nil || listed != 0 {
 		t.Errorf("%d plays are listed, %v", listed, err)
@@ -238,11 +236,10 @@ func TestAServerKeyDeletesAScoreTournamentThatHasEnded(t *testing.T) {
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
 	server, board := f.people.Server(), leaderboards.TournamentBoard(id)
-	wantCode(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
-	wantCode(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
+	testkit.WantError(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
+	testkit.WantError(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
 	testkit.Must(f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t)
 	f.leadUntil(t, id, Cancelled)
 	testkit.Check(t, f.Delete(t.Context(), server, f.gameID, id))
-	_, err := f.boards.Get(t.Context(), operator, f.gameID, board)
-	wantCode(t, err, apierror.BoardNotFound)
+	testkit.Fails(f.boards.Get(t.Context(), operator, f.gameID, board))(t, apierror.BoardNotFound)
 }
