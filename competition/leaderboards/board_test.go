@@ -49,7 +49,7 @@ func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
 			}
 			units, _ := ScoreInput(test.score).toUnits(0)
 			sub, _ := ScoreInput(test.subs).toUnits(0)
-			_, d := must(f.load(t.Context(), f.gameID, "top")).newest()
+			_, d := testkit.Must(f.load(t.Context(), f.gameID, "top"))(t).newest()
 			if encodeMember(d, units, sub, r.Entry.ReachedAt, 42) != members[0] {
 				t.Errorf("Go makes another member of %s", test.score)
 			}
@@ -58,13 +58,6 @@ func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
 			}
 		}
 	})
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }
 
 func TestScoresAreReadExactly(t *testing.T) {
@@ -398,7 +391,7 @@ func TestAPatchCountsFromTheNextSeason(t *testing.T) {
 		!b.Season.ClosesAt.Equal(*before.Season.ClosesAt) {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	stored := must(f.store.load(t.Context(), f.gameID, "top"))
+	stored := testkit.Must(f.store.load(t.Context(), f.gameID, "top"))(t)
 	if len(stored.seasons) != 1+seasonsAhead {
 		t.Fatalf("%+v", stored.seasons)
 	}
@@ -419,11 +412,11 @@ func TestASeasonThatStaffEndsKeepsTheNextBoundary(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	before := f.create(Definition{Schedule: &Schedule{EverySeconds: 3600}})
 	testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
-	b := must(f.Get(t.Context(), f.server(), f.gameID, "top"))
+	b := testkit.Must(f.Get(t.Context(), f.server(), f.gameID, "top"))(t)
 	if b.Season.Season != 2 || !b.Season.ClosesAt.Equal(*before.Season.ClosesAt) {
 		t.Errorf("%+v; want it to close at %v", b.Season, before.Season.ClosesAt)
 	}
-	stored := must(f.store.load(t.Context(), f.gameID, "top"))
+	stored := testkit.Must(f.store.load(t.Context(), f.gameID, "top"))(t)
 	for i, s := range stored.seasons[1:] {
 		if s.number != int64(i+2) || s.opens != stored.seasons[i].closes {
 			t.Errorf("%+v follows %+v", s, stored.seasons[i])

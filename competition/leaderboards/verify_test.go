@@ -43,11 +43,11 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 			if err != nil || report.Entries != 18 || report.Hidden != 2 || len(report.Differences) != 0 {
 				t.Fatalf("a board that fits: %+v, %v", report, err)
 			}
-			b := must(f.load(t.Context(), f.gameID, "top"))
+			b := testkit.Must(f.load(t.Context(), f.gameID, "top"))(t)
 			at := func(id int64) seasonShard { return b.shardOf(&b.seasons[0], id) }
 			member := func(id int64) string {
 				r := b.ranking(&b.seasons[0])
-				return must(f.store.readRecords(t.Context(), r, []int64{id}))[id].member
+				return testkit.Must(f.store.readRecords(t.Context(), r, []int64{id}))(t)[id].member
 			}
 			ctx, client := t.Context(), db.Client
 			segment := strings.Replace(at(2).rankKey(), "rank:1", "rank:1:country:DE", 1)
