@@ -171,8 +171,6 @@ func usedMemory(t *testing.T, f *fixture) (sum int64) {
 	} else {
 		err = read(t.Context(), f.db.Client.(*redis.Client))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return sum
 }

@@ -54,9 +54,7 @@ func (f *fixture) storeContent(without ...string) storeContent {
 		if errors.Is(err, redis.Nil) {
 			continue // it has expired
 		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, err)
 		ttl := testkit.Must(f.db.Client.PTTL(f.t.Context(), name).Result())(f.t)
 		content[name] = storedValue{Text: fmt.Sprintf("%q", value), expires: ttl > 0}
 	}

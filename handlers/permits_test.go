@@ -292,9 +292,7 @@ func (m *meter) permitsLeft(p player) (left int64) {
 
 func (m *meter) must(err error) {
 	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Check(m.t, err)
 }
 
 // seat gives players seats in a room.

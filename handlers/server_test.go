@@ -450,9 +450,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 		got := testkit.Must(client.Get(inside.URL + path))(t)
 		text, err := io.ReadAll(got.Body)
 		_ = got.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		for _, line := range want {
 			if !strings.Contains(string(text), line) {
 				t.Errorf("%s has not %s", path, line)

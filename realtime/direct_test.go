@@ -87,9 +87,7 @@ func (p *directPair) readFrame(t *testing.T) (opcode byte, payload []byte) {
 		payload = make([]byte, size)
 		_, err = io.ReadFull(p.reader, payload)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return opcode, payload
 }
 

@@ -93,9 +93,7 @@ func emitWith(t testing.TB, db *redisdb.DB, publish, topic, eventType, pad strin
 	}
 	pos, err := code.Run(t.Context(), db.Client, keys, publish, idempotency.NewNonce(), time.Now().UnixMilli(), eventType,
 		valuesOf(eventType, pad), count).Text()
-	if err != nil {
-		t.Fatalf("emit: %v", err)
-	}
+	testkit.Check(t, err, "emit")
 	return pos
 }
 

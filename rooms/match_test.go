@@ -188,9 +188,7 @@ func TestAJoinOfTheLastInstantIsInOrOut(t *testing.T) {
 			wg.Go(func() { _, joinErr = f.service.Join(t.Context(), p[1], room.RoomID, noKey) })
 			wg.Go(func() { _, _, closeErr = f.service.CloseMatch(t.Context(), f.GameID, room.RoomID) })
 			wg.Wait()
-			if closeErr != nil {
-				t.Fatal(closeErr)
-			}
+			testkit.Check(t, closeErr)
 			if joinErr == nil {
 				f.closeMatch(t, room, rooms.Started, p...)
 				started++

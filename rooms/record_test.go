@@ -154,8 +154,6 @@ func BenchmarkDecodeRoom(b *testing.B) {
 	hash := redisdb.HashOf(storedRoom(8))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decodeRoom(testRoomID, hash); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(decodeRoom(testRoomID, hash))(b)
 	}
 }

@@ -143,9 +143,7 @@ func receiptOf(key string) idempotency.Receipt {
 func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
 	return func(a rooms.ChangeResult, err error) rooms.Room {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		return *a.Room
 	}
 }

@@ -294,9 +294,7 @@ func (r *room) setTurnOver() {
 		r.db.Client.HSet(r.t.Context(), r.key(), "turn", strings.Join(turn, "|")).Err(),
 		r.db.Client.ZAdd(r.t.Context(), r.skipTurn().keyOf("turns"), due).Err(),
 	} {
-		if err != nil {
-			r.t.Fatalf("%v", err)
-		}
+		testkit.Check(r.t, err)
 	}
 }
 

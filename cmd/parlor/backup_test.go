@@ -185,9 +185,7 @@ func startDrillCluster(t *testing.T) (url string, servers []*redistest.Server) {
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return url, servers
 }
 

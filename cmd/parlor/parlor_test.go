@@ -295,9 +295,7 @@ func TestANodeServesWhatIsLeftOfACluster(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	n := nodetest.Start(t, url)
 	lost := func() int {
 		r, err := n.Do(t.Context(), http.MethodGet, "/readyz", "", nil)
@@ -334,9 +332,7 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	members[0].Kill()
 	n := nodetest.StartWithoutStore(t, url)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {

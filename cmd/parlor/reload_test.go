@@ -68,9 +68,7 @@ func TestSIGHUPReadsSecretsAndSettingsAgain(t *testing.T) {
 	})
 	token, refresh := guest.Body["accessToken"].(string), guest.Body["refreshToken"].(string)
 	socket, err := n.Dial(t.Context(), "/api/v1/realtime", token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	defer func() { _ = socket.Close() }()
 
 	// A fault in any of them, and nothing changes.

@@ -113,9 +113,7 @@ func BenchmarkStore(b *testing.B) {
 	person := func() int64 { return 1 + rand.Int64N(min(*benchEntries, maxPerson)) }
 	best := int64(1e9)
 	fail := func(err error) {
-		if err != nil {
-			b.Error(err)
-		}
+		testkit.Report(b, err)
 	}
 	for _, row := range []struct {
 		name   string

@@ -635,9 +635,7 @@ func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
 	if err == nil {
 		err = send(play.PlayID)
 	}
-	if err != nil {
-		t.Errorf("a play of the season that is open: %v", err)
-	}
+	testkit.Report(t, err, "a play of the season that is open")
 	f.endSeason(1)
 	testkit.Report(t, send(""), "in the next season")
 	patch(true)

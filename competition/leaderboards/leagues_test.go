@@ -29,9 +29,7 @@ func (f *fixture) cohortOf(userID, season int64) string {
 	if errors.Is(err, apierror.EntryNotFound) {
 		return ""
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 	return fmt.Sprintf("%s %d", c.Tier, c.Cohort)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -159,9 +160,7 @@ func (m *model) compareLines(what string, got, want []string) {
 
 func (m *model) mustSucceed(err error) {
 	m.t.Helper()
-	if err != nil {
-		m.t.Fatalf("%v", err)
-	}
+	testkit.Check(m.t, err)
 }
 
 // docs/proof.md has the run with a thousand cases.

@@ -121,9 +121,7 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 	shop := assets.New(f.db, f.wallets, assets.Options{})
 	stocked, err := shop.Create(t.Context(), operator, f.gameID,
 		assets.CreateInput{Name: "Rare", TokenCode: "GOLD", Price: "1", Stock: new(int64(3))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	row := func(from, to int, prize AmountInput) PrizeRow {
 		return PrizeRow{FromPlace: from, ToPlace: to, Prize: prize}
 	}
@@ -571,9 +569,7 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"schedule": patch(Patch{Schedule: new((*Schedule)(nil))}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
 		"entries": patch(Patch{MaxEntries: new(new(int64(1)))}), "prizes": patch(Patch{Prizes: new((*Prizes)(nil))}),
 	} {
-		if !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("%s: %v; want forbidden", act, err)
-		}
+		testkit.WantError(t, err, apierror.Forbidden, "%s", act)
 	}
 	testkit.Report(t, patch(Patch{Name: new("New"), KeepSeasons: new(int64(3))}))
 	f.mustSend(1, "1")
@@ -594,9 +590,7 @@ func TestAServerKeyHidesNoEntryThatPlayersAloneMakeForPrizesOfTheOperator(t *tes
 		"show":   errorOnly(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, false)),
 		"remove": errorOnly(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 1)),
 	} {
-		if !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("%s: %v; want forbidden", act, err)
-		}
+		testkit.WantError(t, err, apierror.Forbidden, "%s", act)
 	}
 	testkit.Fails(f.SetHidden(t.Context(), operator, f.gameID, "top", 0, 1, true))(t, apierror.EntryNotFound)
 }

@@ -70,9 +70,7 @@ func (f *fixture) setRoom(m Match, field string, change func(value string) strin
 	if err == nil {
 		err = client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: *m.RoomID}).Err()
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 }
 
 // passDispute makes the time of staff be over, in the room and in the match.

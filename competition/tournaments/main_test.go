@@ -181,9 +181,7 @@ func (f *fixture) pass(id int64, m Match) {
 		shard, _ := keys.RoomShard(*m.RoomID)
 		err = errors.Join(err, f.db.Client.HSet(ctx, keys.Room(shard, *m.RoomID), "deadline", 1).Err())
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 }
 
 // finish ends the room of a match, in which both sit, with places by user id, and reports that as

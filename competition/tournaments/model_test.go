@@ -208,9 +208,7 @@ func (m *model) play() {
 			if errors.Is(err, apierror.RoomEnded) || errors.Is(err, apierror.AlreadyStarted) {
 				err = nil
 			}
-			if err != nil {
-				m.rapid.Fatalf("%v", err)
-			}
+			testkit.Check(m.rapid, err)
 		}
 	}
 	room := testkit.Must(m.rooms.Get(m.rapid.Context(), operator, *one.RoomID))(m.rapid)

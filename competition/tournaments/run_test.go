@@ -323,9 +323,7 @@ func TestWhoLeavesOrIsDisqualifiedLosesAndIsNotPairedAgain(t *testing.T) {
 		if err == nil {
 			_, err = f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		f.lead()
 		matches, _, err := f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10)
 		if err != nil || *matches[0].Reason != Walkover || *matches[1].Reason != Disqualified {

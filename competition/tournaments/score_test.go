@@ -75,9 +75,7 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		if err == nil {
 			_, err = f.Disqualify(t.Context(), operator, f.gameID, id, 3, idempotency.Receipt{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 || list[0].Points.Units != 30 {
 			t.Errorf("%+v", list)
 		}

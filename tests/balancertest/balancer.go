@@ -148,9 +148,7 @@ func (b *Balancer) UseCertificate(file string) {
 	if err == nil {
 		err = os.Rename(filepath.Join(b.Folder, ".next"), filepath.Join(b.Folder, "tls.pem"))
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Check(b.t, err)
 }
 
 // Reload makes HAProxy read its files again. It returns when a new worker has been started, or the

@@ -74,9 +74,7 @@ func NewDocker(t testing.TB, fleet *Fleet) *Docker {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "docker"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	l := testkit.Must(net.Listen("unix", d.socket()))(t)
 	server := &http.Server{Handler: http.HandlerFunc(d.serve), ReadHeaderTimeout: time.Second}
 	ended := make(chan struct{})
@@ -103,9 +101,7 @@ func (d *Docker) Roll(settings ...string) (printed string, status int) {
 	if err == nil {
 		err = os.WriteFile(script, text, 0o700)
 	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Check(d.t, err)
 	c := exec.Command(script)
 	c.Env = d.Environ(settings...)
 	var out bytes.Buffer

@@ -55,9 +55,7 @@ func (f *crashFixture) seat(in rooms.CreateInput, users ...int64) string {
 			_, err = f.node.rooms.Join(f.t.Context(), player(user), r.Room.RoomID, receiptOf(""))
 		}
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, err)
 	return r.Room.RoomID
 }
 
@@ -307,9 +305,7 @@ func freeLeases(t *testing.T, n *node) {
 	if err == nil && len(names) > 0 {
 		err = n.db.Client.Del(t.Context(), names...).Err()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 }
 
 // signature is what the books hold, without what differs between two runs: ids of rooms and nonces.

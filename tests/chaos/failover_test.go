@@ -261,9 +261,7 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 			for round := range pick(1, 20) {
 				s.wait()
 				primary, err := s.primary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				switch {
 				case round == 0:
 					room := ""
@@ -283,9 +281,7 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 					f.round(t, d, observer, nodes, primary.Pause)
 					primary.Resume()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 			}
 			report(t, "1 primary, 2 replicas, 3 sentinels, killed and stopped by turns: %s", &f)
 		})
@@ -393,9 +389,7 @@ func startReplicatedCluster(t *testing.T, args []string) (url string, servers []
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	host, port, _ := strings.Cut(servers[0].Addr, ":")
 	for _, primary := range servers[:3] {
 		replica := redistest.StartFor(t, append(slices.Clone(args), "--cluster-enabled", "yes", "--cluster-node-timeout",

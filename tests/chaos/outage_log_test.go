@@ -120,9 +120,7 @@ func TestTheOutageOfOneMasterIsTwoLines(t *testing.T) {
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	a := newAudience(t, openStoreOf(t, url), []string{url, url}, "PARLOR_LOG=json")
 	c := a.newCrowd(t, 40)
 	startTraffic(t, c)

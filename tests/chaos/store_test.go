@@ -106,9 +106,7 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 			if err == nil {
 				err = b.Check()
 			}
-			if err != nil {
-				t.Fatalf("with the file cut at %d, in a %s:\n%v", at, kind, err)
-			}
+			testkit.Check(t, err, "with the file cut at %d, in a %s:\n", at, kind)
 			for i, e := range b.Entries {
 				if history[i].Text != e.Text {
 					t.Fatalf("with the file cut at %d the ledger entry %d is %s; it was %s", at, i, e.Text, history[i].Text)

@@ -220,9 +220,7 @@ func TestTheSameResultIsNoConflictWhenTheRoomWasReadBeforeItsStart(t *testing.T)
 		if err == nil {
 			err = second(other.rooms.Finish(ctx, server, room, ranking, receiptOf("")))
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, err)
 	}})
 	r, err := late.rooms.Finish(ctx, server, room, ranking, receiptOf("late"))
 	if err != nil {

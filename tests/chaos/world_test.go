@@ -249,8 +249,6 @@ func wantSound(t testing.TB, b books.Books, err error) books.Books {
 	if err == nil {
 		err = b.Check()
 	}
-	if err != nil {
-		t.Fatalf("the books:\n%v", err)
-	}
+	testkit.Check(t, err, "the books:\n")
 	return b
 }

@@ -41,9 +41,7 @@ func TestTheTableHasExactlyWhatIsMeasured(t *testing.T) {
 func TestTheDocumentHasTheCeilings(t *testing.T) {
 	text := testkit.Must(os.ReadFile("../../" + documentFile))(t)
 	_, inside, _, err := splitDocument(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	ceilings := testkit.Must(readCeilings())(t)
 	if inside != "\n"+table(ceilings)+"\n" {
 		t.Errorf("%s does not have the ceilings of ceilings.json", documentFile)

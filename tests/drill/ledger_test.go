@@ -118,9 +118,7 @@ func (in *installation) keepLost(primary *redistest.Server) {
 	if err == nil {
 		in.lostCopy, err = redistest.Start("--appendonly", "yes", "--appendfsync", "no", "--dir", copied)
 	}
-	if err != nil {
-		in.t.Fatalf("keep what %s had: %v", primary.Addr, err)
-	}
+	testkit.Check(in.t, err, "keep what %s had", primary.Addr)
 	in.t.Cleanup(func() { in.lostCopy.Remove(); _ = os.RemoveAll(copied) })
 }
 

@@ -302,9 +302,7 @@ var roomInKey = regexp.MustCompile(`}:room:([0-9a-f-]{36})`)
 func (w *world) collect(times storeTimes) {
 	ctx := context.Background()
 	list, err := w.db.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		w.t.Errorf("read the log of commands: %v", err)
-	}
+	testkit.Report(w.t, err, "read the log of commands")
 	w.db.Do(ctx, "SLOWLOG", "RESET")
 	names := map[string]string{}
 	for name, s := range scripts.All() {

@@ -394,9 +394,7 @@ func (s *Store) ReadKeys(server *redistest.Server) map[string]Key {
 		if errors.Is(err, redis.Nil) {
 			continue // its time was over meanwhile
 		}
-		if err != nil {
-			s.t.Fatalf("read %s: %v", name, err)
-		}
+		testkit.Check(s.t, err, "read %s", name)
 		kind := kinds[name].Val()
 		expireAt := int64(ends[name].Val()) // -1 is no time
 		if expireAt > 0 {

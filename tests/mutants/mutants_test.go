@@ -38,9 +38,7 @@ func TestEveryMutantFitsItsScript(t *testing.T) {
 			if err == nil {
 				_, err = parse.Parse(strings.NewReader(loaded.EmbeddedSource), name)
 			}
-			if err != nil {
-				t.Errorf("%s: %s with the broken %s: %v", m.defect, name, library, err)
-			}
+			testkit.Report(t, err, "%s: %s with the broken %s", m.defect, name, library)
 		}
 		testkit.Check(t, os.WriteFile(path, source, 0o600))
 	}
@@ -62,9 +60,7 @@ func TestEveryMutantFitsItsGoFile(t *testing.T) {
 		if err == nil {
 			_, err = parser.ParseFile(token.NewFileSet(), m.source, broken, parser.SkipObjectResolution)
 		}
-		if err != nil {
-			t.Errorf("%s: %v", m.defect, err)
-		}
+		testkit.Report(t, err, "%s", m.defect)
 	}
 }
 

@@ -328,9 +328,7 @@ func TestTheBalancerAloneNamesTheClient(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		transport.CloseIdleConnections()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		if text := string(body); strings.Contains(text, "203.0.113.") || strings.Contains(text, "gopher") ||
 			strings.Contains(text, "evil.example") || strings.Contains(text, "X-Forwarded-Port") ||
 			strings.Count(text, "X-Forwarded-For: 127.0.0.1\n") != 1 ||

@@ -104,9 +104,7 @@ func alertExpressions(t *testing.T) (expressions []string) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" || rule.Expr == "" {
@@ -133,9 +131,7 @@ func dashboardExpressions(t *testing.T) (expressions []string) {
 	if err == nil {
 		err = wire.Unmarshal(text, &file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, panel := range file.Panels {
 		if panel.Title == "" || (panel.Type == "row") != (len(panel.Targets) == 0) {
 			t.Errorf("the panel %q shows nothing", panel.Title)

@@ -133,9 +133,7 @@ func (b *balancer) wantOwnHeaders(t *testing.T, protocol string) {
 	response := testkit.Must(transport.RoundTrip(request))(t)
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	if text := string(body); strings.Contains(text, "203.0.113.") || strings.Contains(text, "gopher") ||
 		strings.Contains(text, "X-Forwarded-Host") || strings.Contains(text, "X-Forwarded-Port") ||
 		strings.Count(text, "X-Forwarded-For: 127.0.0.1\n") != 1 || strings.Count(text, "X-Forwarded-Proto: https\n") != 1 {

@@ -35,9 +35,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 	for i := range 40 {
 		buyers.Go(func() {
 			a, err := f.node().Do(t.Context(), "POST", buy, ann.token, nil, "Idempotency-Key", fmt.Sprintf("coin-%d", i))
-			if err != nil {
-				t.Errorf("purchase %d: %v", i, err)
-			}
+			testkit.Report(t, err, "purchase %d", i)
 			if a.Status == 201 {
 				sold <- struct{}{}
 			} else if a.Status != 503 || a.Code() != "store_unavailable" {

@@ -70,9 +70,7 @@ func TestSegmentsAreAChainThatIsReadInOrder(t *testing.T) {
 		var read []string
 		previous := ""
 		for s, err := range a.Segments(t.Context(), testGame, 6, 18) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			if previous != "" && s.Previous != previous {
 				t.Errorf("the segment from %d follows another one", s.First)
 			}
@@ -197,9 +195,7 @@ func TestABrokenChainIsFound(t *testing.T) {
 			if err == nil {
 				err = a.storage.put(t.Context(), o.name(), data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			testkit.Fails(a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: ledger.NewReplay()}, 8, nil))(
 				t, ErrDamaged, "%s", why)
 		}

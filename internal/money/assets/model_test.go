@@ -415,9 +415,7 @@ func (m *model) grant(t *rapid.T) {
 		m.free[p].Add(m.free[p], n)
 		m.mint(p, n)
 	}
-	if err != nil {
-		t.Fatalf("the grant returned %v", err)
-	}
+	testkit.Check(t, err, "the grant returned")
 }
 
 func (m *model) buy(t *rapid.T) {

@@ -2,7 +2,6 @@ package prizes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -339,9 +338,7 @@ func TestAPlanThatPaysMoreThanItsPoolIsRefused(t *testing.T) {
 		f := newFixture(t, db)
 		f.mustFund(10, Mint)
 		err := f.Plan(t.Context(), f.gameID, source, []Line{{UserID: 7, Units: 6}, {UserID: 8, Units: 5}})
-		if !errors.Is(err, apierror.InvalidAmount) {
-			t.Error(err)
-		}
+		testkit.WantError(t, err, apierror.InvalidAmount)
 		f.wantPrize(Prize{PoolUnits: 10, State: StateFunded})
 		for _, bad := range []Line{{UserID: -1}, {UserID: 1, Units: -1}, {AssetID: 1, Quantity: 1}} {
 			if err := f.Plan(t.Context(), f.gameID, source, []Line{bad}); err == nil {

@@ -58,9 +58,7 @@ func run(t *testing.T, db *redisdb.DB, log *sharedLog) *stops.Service {
 
 func do(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 }
 
 func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {

@@ -373,9 +373,7 @@ func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 		db.Client.HSet(t.Context(), keys.HistoryLosses(), keys.HistoryLossField(2, game), loss).Err(),
 		db.Client.HSet(t.Context(), keys.MoneyStops(), fmt.Sprint(game, ":conservation"), alarm).Err(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	r := testkit.Must(newService(db).Audit(t.Context(), game))(t)
 	got := map[string]time.Time{}

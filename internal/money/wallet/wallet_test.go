@@ -289,9 +289,7 @@ func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 					if errors.Is(err, apierror.StoreUnavailable) && want == upTo {
 						break // it says that there are older ones
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Check(t, err)
 					for _, l := range page.Lines {
 						if l.ID != want || l.BalanceAfterUnits != wallet.Units(want) {
 							t.Fatalf("line %d has the id %d and the balance %s", want, l.ID, l.BalanceAfterUnits)
@@ -309,9 +307,7 @@ func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 			}
 			page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{BeforeLine: 10, Limit: 100})
 			if upTo > 0 {
-				if !errors.Is(err, apierror.StoreUnavailable) {
-					t.Errorf("lines that were removed: %+v, %v", page, err)
-				}
+				testkit.WantError(t, err, apierror.StoreUnavailable, "lines that were removed: %+v", page)
 				continue
 			}
 			if want := 9; err != nil || len(page.Lines) != want {

@@ -84,9 +84,7 @@ func (g *generator) call(method, path, bearer string, body any) map[string]any {
 
 func (g *generator) check(err error) {
 	g.t.Helper()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Check(g.t, err)
 }
 
 type object = map[string]any

@@ -600,9 +600,7 @@ func TestOfTwoMigrationsOneIsRejected(t *testing.T) {
 	_, err := migrate.Run(t.Context(), db, migrate.Options{Lease: migrate.MinLease})
 	close(stop)
 	<-stopped
-	if !errors.Is(err, migrate.ErrRunning) {
-		t.Errorf("beside another migration: %v", err)
-	}
+	testkit.WantError(t, err, migrate.ErrRunning, "beside another migration")
 	wantSame(t, readStore(t, db), before)
 }
 

@@ -54,9 +54,7 @@ func TestTwoTabsOnTwoNodesGetTheSameSuccessor(t *testing.T) {
 				node := []*fixture{here, there}[i%2]
 				wg.Go(func() {
 					next, err := node.Refresh(t.Context(), s.RefreshToken)
-					if err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, err)
 					got[i] = next.RefreshToken
 				})
 			}
@@ -170,9 +168,7 @@ func TestWhoOwnsAnIdempotencyKey(t *testing.T) {
 	}
 	guest := func(secret *string, game int64) string {
 		owner, err := f.GuestKeyOwner(t.Context(), auth.GuestInput{GameID: game, DeviceSecret: secret})
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, err)
 		return owner
 	}
 	if guest(nil, 1) != "" {

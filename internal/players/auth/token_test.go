@@ -179,9 +179,7 @@ func BenchmarkAuthenticateACachedToken(b *testing.B) {
 	service := auth.New(db, u, g, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
 	s := testkit.Must(service.Guest(b.Context(), auth.GuestInput{GameID: game.ID}))(b)
 	for b.Loop() {
-		if _, err := service.Authenticate(b.Context(), s.AccessToken); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(service.Authenticate(b.Context(), s.AccessToken))(b)
 	}
 }
 
@@ -232,9 +230,7 @@ func (p *provider) add(t *testing.T, kids ...string) {
 		default:
 			p.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 }
 
@@ -249,9 +245,7 @@ func (p *provider) set(t *testing.T) []byte {
 			})
 		case *ecdsa.PublicKey:
 			point, err := public.Bytes()
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, err)
 			list = append(list, map[string]string{
 				"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:]),
 			})
@@ -267,9 +261,7 @@ func (p *provider) set(t *testing.T) []byte {
 		map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"},
 	)
 	text, err := wire.Marshal(map[string]any{"keys": list})
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, err)
 	return text
 }
 
@@ -447,9 +439,7 @@ func TestARequestThatEndsBeforeTheKeysAreFetchedIsNotAuthenticated(t *testing.T)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := f.Authenticate(ctx, p.token(t, "ed", nil))
 		cancel()
-		if !errors.Is(err, apierror.Unauthenticated) {
-			t.Error(err)
-		}
+		testkit.WantError(t, err, apierror.Unauthenticated)
 	}
 }
 
@@ -509,9 +499,7 @@ func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
 		guest := testkit.Must(home.Authenticate(t.Context(), home.guest(t).AccessToken))(t)
 		token := p.token(t, "ed", nil)
 		u, err := home.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token})
-		if !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Link returned %+v, %v", u, err)
-		}
+		testkit.WantError(t, err, apierror.Unauthenticated, "Link returned %+v", u)
 		if u, err := home.users.Find(t.Context(), guest.UserID); err != nil || u.Kind != users.KindGuest {
 			t.Errorf("the guest is now %+v, %v", u, err)
 		}

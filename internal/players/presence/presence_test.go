@@ -98,9 +98,7 @@ func (r *room) leave(p principal.Caller) {
 
 func (r *room) do(_ rooms.ChangeResult, err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Check(r.t, err)
 }
 
 // told returns the presence events of the room, "+0" for a player who is connected, "-0" for one
@@ -447,9 +445,7 @@ func TestWhatTheStoreLostIsStoredAgain(t *testing.T) {
 		db.Client.HDel(t.Context(), r.key(), fmt.Sprint("p", r.players[1].UserID)).Err(),
 		db.Client.Del(t.Context(), append(lost, keys.PresenceLeases(), keys.PresenceShards(lease))...).Err(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	redistest.Eventually(t, "the record is there again", func() bool { return r.presence() == "++" })
 	redistest.Eventually(t, "the lease has the room again", func() bool { return len(leasesOf(t, db, r)) == 1 })

@@ -468,9 +468,7 @@ func TestLimitsOfASave(t *testing.T) {
 				BaseVersion: c.version,
 			})
 			if c.want == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				return
 			}
 			var fields []string
@@ -712,9 +710,7 @@ func TestASlotHasNoNameThatAddressesUse(t *testing.T) {
 			"replace": second(s.ReplaceState(t.Context(), principal.Caller{Role: principal.Operator},
 				ReplaceInput{UserID: ann, Slot: name, State: wire.RawJSON(`{}`)})),
 		} {
-			if !errors.Is(err, apierror.InvalidRequest) {
-				t.Errorf("%s of the slot %q: %v", verb, name, err)
-			}
+			testkit.WantError(t, err, apierror.InvalidRequest, "%s of the slot %q", verb, name)
 		}
 	}
 	s.mustSave(t, "...", `{}`, 0)

@@ -66,9 +66,7 @@ func TestTheListOfFriendsHasPages(t *testing.T) {
 				err = errors.Join(first, second)
 				want += fmt.Sprintf("%d:friend ", other.UserID)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 		}
 		for _, limit := range []int{1, 5, 12, 100} {
 			if got := statesOf(allFriends(t, s, me, limit)); got != want {

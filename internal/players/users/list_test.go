@@ -1,7 +1,6 @@
 package users_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -63,9 +62,7 @@ func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 		}
 		for _, caller := range []principal.Caller{gone, {}, {Role: principal.Server, GameID: 1}} {
 			_, _, err := s.List(t.Context(), caller, users.ListQuery{GameID: 2, Limit: 1})
-			if !errors.Is(err, apierror.Forbidden) {
-				t.Errorf("%+v gets %v", caller, err)
-			}
+			testkit.WantError(t, err, apierror.Forbidden, "%+v gets", caller)
 		}
 	})
 }

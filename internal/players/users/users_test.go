@@ -103,9 +103,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		for range 100 {
 			wg.Go(func() {
 				u, _, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
-				if err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, err)
 				mu.Lock()
 				seen[u.ID] = true
 				mu.Unlock()

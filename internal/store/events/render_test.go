@@ -419,9 +419,7 @@ func TestAnEventIsRenderedIntoOneBufferOfItsSize(t *testing.T) {
 func BenchmarkRenderRoomJoined(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Render(joined, testRoom); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(Render(joined, testRoom))(b)
 	}
 }
 

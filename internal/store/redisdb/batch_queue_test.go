@@ -163,9 +163,7 @@ func TestAFullQueueRefusesAPublication(t *testing.T) {
 		testkit.Check(t, publish(func(err error) { done <- err }))
 	}
 	err := publish(func(error) { t.Error("a publication that was not queued is done") })
-	if !errors.Is(err, redis.ErrAutoPipelineQueueFull) {
-		t.Errorf("one publication too many: %v", err)
-	}
+	testkit.WantError(t, err, redis.ErrAutoPipelineQueueFull, "one publication too many")
 	close(held.release)
 	for range maxQueued {
 		testkit.Check(t, <-done)

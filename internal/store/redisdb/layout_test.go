@@ -117,9 +117,7 @@ func TestABuildThatDoesNotReadTheStoreAnyMoreWritesNothing(t *testing.T) {
 		}
 		_, _, err := db.RunScriptAndRead(t.Context(), scripts.WorkName, keys.GamesWithWork("test"),
 			[]string{keys.GamesWithWork("test")}, 1)
-		if !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("a script before a read: %v", err)
-		}
+		testkit.WantError(t, err, apierror.StoreUnavailable, "a script before a read")
 		if _, err := db.RunScript(t.Context(), scripts.TotalsRead, []string{keys.Totals(1)}); errors.Is(
 			err, apierror.StoreUnavailable) {
 			t.Errorf("a script that only reads: %v", err)

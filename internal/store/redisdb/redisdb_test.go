@@ -102,9 +102,7 @@ func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for name, hanging := range map[string]struct {
 		url     string
 		servers []*redistest.Server

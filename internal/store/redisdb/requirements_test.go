@@ -90,9 +90,7 @@ func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
 			testkit.Check(t, client.ClusterAddSlotsRange(t.Context(), slots[0], slots[1]).Err())
 		}
 		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
-		if !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("with the slots %v: %v", slots, err)
-		}
+		testkit.WantError(t, err, apierror.StoreUnavailable, "with the slots %v", slots)
 	}
 	testkit.Check(t, client.ClusterAddSlotsRange(t.Context(), 16001, 16383).Err())
 	testkit.Report(t, redistest.Poll(20*time.Second, func() error {

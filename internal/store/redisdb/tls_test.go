@@ -56,9 +56,7 @@ func expectUsable(t *testing.T, storeURL string) {
 		if err == nil {
 			_, err = db.RunScript(ctx, scripts.FencingTokenIssue, []string{tag + ":lock", tag + ":fence"}, "me")
 		}
-		if err != nil {
-			t.Fatalf("the store at %s: %v", storeURL, err)
-		}
+		testkit.Check(t, err, "the store at %s", storeURL)
 	}
 	testkit.Report(t, db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: 1}), "requirements of %s", storeURL)
 }
@@ -168,9 +166,7 @@ func TestTheCertificatesOfAStoreAreReplacedWhileItIsOpen(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 		}
 	}
 	install(before)
