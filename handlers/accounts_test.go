@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -56,9 +57,7 @@ func TestAKeyedRefreshIsReplayedWhileItsSuccessorIsUnused(t *testing.T) {
 		first := refresh(f, ann.refresh, "k1")
 		// As if an hour had passed, by the store's clock.
 		family := keys.RefreshFamily(ann.id, strings.Split(ann.refresh, "_")[2])
-		if err := f.db.Client.HIncrBy(t.Context(), family, "rotated", -time.Hour.Milliseconds()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.HIncrBy(t.Context(), family, "rotated", -time.Hour.Milliseconds()).Err())
 		again := refresh(there, ann.refresh, "k1")
 		if first.status != 200 || string(again.raw) != string(first.raw) ||
 			again.header.Get("Idempotent-Replayed") != "true" {

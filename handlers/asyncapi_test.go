@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )
@@ -181,17 +182,10 @@ func TestEverySocketMessageHasExamplesThatFitItsSchema(t *testing.T) {
 			t.Errorf("%s has no example", name)
 		}
 		for i, example := range m.Examples {
-			text, err := wire.Marshal(example.Payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(wire.Marshal(example.Payload))(t)
 			var value map[string]any
-			if err := wire.Unmarshal(text, &value); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.check(name, value); err != nil {
-				t.Errorf("%s, example %d: %v", name, i, err)
-			}
+			testkit.Check(t, wire.Unmarshal(text, &value))
+			testkit.Report(t, c.check(name, value), "%s, example %d", name, i)
 			// A schema that accepts everything proves nothing.
 			for member := range value {
 				broken := maps.Clone(value)
@@ -263,9 +257,7 @@ func TestAsyncAPIListsEveryCloseCode(t *testing.T) {
 			} `yaml:"x-close-codes"`
 		}
 	}
-	if err := yaml.Unmarshal(handlers.AsyncAPI(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, yaml.Unmarshal(handlers.AsyncAPI(), &doc))
 	var listed []int
 	for _, c := range doc.Info.CloseCodes {
 		listed = append(listed, c.Code)

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // BenchmarkHotRoutes measures handlers and domains together, without a network to the client.
@@ -91,8 +92,6 @@ func BenchmarkCycle(b *testing.B) {
 func usedCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Check(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // binarySocket is the client's end of a socket that speaks realtime.BinarySubprotocol.
@@ -23,11 +24,8 @@ type binarySocket struct {
 func (f *fixture) dialBinary(t *testing.T, p player) *binarySocket {
 	t.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{"other", realtime.BinarySubprotocol}}
-	conn, response, err := dialer.Dial("ws"+strings.TrimPrefix(f.url, "http")+realtimePath,
-		http.Header{"Authorization": {"Bearer " + p.token}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, response := testkit.Must2(dialer.Dial("ws"+strings.TrimPrefix(f.url, "http")+realtimePath,
+		http.Header{"Authorization": {"Bearer " + p.token}}))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	if got := response.Header.Get("Sec-Websocket-Protocol"); got != realtime.BinarySubprotocol {
 		t.Fatalf("the subprotocol is %q", got)
@@ -48,10 +46,8 @@ func (s *binarySocket) next(kind int) []byte {
 
 func (s *binarySocket) subscribe(room string) {
 	s.t.Helper()
-	if err := s.conn.WriteMessage(websocket.TextMessage,
-		fmt.Appendf(nil, `{"id":"s","type":"room.subscribe","data":{"roomId":%q}}`, room)); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Check(s.t, s.conn.WriteMessage(websocket.TextMessage,
+		fmt.Appendf(nil, `{"id":"s","type":"room.subscribe","data":{"roomId":%q}}`, room)))
 	var reply struct {
 		Data struct {
 			RoomIndex uint16 `json:"roomIndex"`
@@ -76,9 +72,7 @@ func binaryFrame(kind byte, index, op uint16, sender uint64, payload string) []b
 
 func (s *binarySocket) send(kind byte, op uint16, payload string) {
 	s.t.Helper()
-	if err := s.conn.WriteMessage(websocket.BinaryMessage, binaryFrame(kind, s.index, op, 0, payload)); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Check(s.t, s.conn.WriteMessage(websocket.BinaryMessage, binaryFrame(kind, s.index, op, 0, payload)))
 }
 
 func (s *binarySocket) expect(kind byte, op uint16, sender int64, payload string) {
@@ -171,9 +165,7 @@ func TestWrongBinaryFramesGetAnError(t *testing.T) {
 		spectator.subscribe(room)
 		expectError := func(s *binarySocket, frame []byte, code string) {
 			t.Helper()
-			if err := s.conn.WriteMessage(websocket.BinaryMessage, frame); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.conn.WriteMessage(websocket.BinaryMessage, frame))
 			got := string(s.next(websocket.TextMessage))
 			if !strings.Contains(got, `"replyTo":null,"ok":false`) || !strings.Contains(got, `"code":"`+code+`"`) {
 				t.Errorf("the frame %q returns %s, want %s", frame, got, code)
@@ -201,9 +193,7 @@ func TestWithoutTheSubprotocolThereAreNoBinaryFrames(t *testing.T) {
 		if got := s.expectOK("anew", "room.subscribe", fmt.Sprintf(`{"roomId":%q}`, room)); got.Data["roomIndex"] != nil {
 			t.Errorf("the reply has an index: %s", got.raw)
 		}
-		if err := s.conn.WriteMessage(websocket.BinaryMessage, binaryFrame(1, 1, 1, 0, "x")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.conn.WriteMessage(websocket.BinaryMessage, binaryFrame(1, 1, 1, 0, "x")))
 		if got := s.nextReply(); *got.OK || got.Error["code"] != "invalid_request" {
 			t.Errorf("a binary frame returns %s", got.raw)
 		}

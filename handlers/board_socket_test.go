@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // score submits a score for a player by the server, on the leaderboard "top".
@@ -180,10 +181,7 @@ func firstScore(r received) any {
 
 func TestWatchersKeepTheStateWhileTheStoreIsGone(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()
 	ann := f.guest("Ann")
@@ -192,9 +190,7 @@ func TestWatchersKeepTheStateWhileTheStoreIsGone(t *testing.T) {
 	s.expectOK("boardShown", "board.subscribe", `{"board":"top","top":10}`)
 	server.Kill()
 	s.expectError("store_unavailable", "board.subscribe", `{"board":"top","top":9}`)
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	redistest.Eventually(t, "the store is back", func() bool {
 		r := f.send("POST", "/api/v1/leaderboards/top/scores", f.serverKey, fmt.Sprintf(`{"userId":%d,"score":77}`, ann.id))
 		return r.status == 200

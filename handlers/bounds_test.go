@@ -12,6 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The tests of this file send values at and beyond every bound that openapi.yaml has. They know how
@@ -195,17 +196,12 @@ func TestEveryBoundOfABodyIsKept(t *testing.T) {
 			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[v.as]
 			method, path, _ := strings.Cut(fill.Replace(v.operation), " ")
 			var valid any
-			if err := wire.Unmarshal([]byte(fill.Replace(v.body)), &valid); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, wire.Unmarshal([]byte(fill.Replace(v.body)), &valid))
 			schema, keyRequired := bodyOf(t, method, path)
 			sent := 0
 			send := func(b badValue, forbidden bool, body any) {
 				t.Helper()
-				text, err := wire.Marshal(body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := testkit.Must(wire.Marshal(body))(t)
 				sent++
 				var key []string // a 404 is stored under a key
 				if keyRequired {
@@ -247,14 +243,8 @@ func TestEveryBoundOfABodyIsKept(t *testing.T) {
 // an Idempotency-Key.
 func bodyOf(t *testing.T, method, path string) (schema *openapi3.SchemaRef, keyRequired bool) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://node"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, _, err := spec.router.FindRoute(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testkit.Must(http.NewRequestWithContext(t.Context(), method, "http://node"+path, nil))(t)
+	found, _ := testkit.Must2(spec.router.FindRoute(request))(t)
 	key := found.Operation.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key")
 	if body := found.Operation.RequestBody; body != nil {
 		schema = body.Value.Content.Get("application/json").Schema
@@ -304,10 +294,7 @@ func TestEveryBoundOfAQueryParameterIsKept(t *testing.T) {
 				bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[base.as]
 				address, query, _ := strings.Cut(fill.Replace(base.path), "?")
 				send := func(value string) *httpResult {
-					values, err := url.ParseQuery(query)
-					if err != nil {
-						t.Fatal(err)
-					}
+					values := testkit.Must(url.ParseQuery(query))(t)
 					values.Set(p.Name, value)
 					return f.send(method, address+"?"+values.Encode(), bearer, fill.Replace(base.body))
 				}

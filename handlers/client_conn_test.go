@@ -12,15 +12,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // serveClients serves with handlers.Serve, as a node does, and returns the address.
 func serveClients(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	handlers.SetConnContext(server)
@@ -31,10 +29,7 @@ func serveClients(t *testing.T, handler http.HandlerFunc) string {
 
 func dialClient(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	return conn.(*net.TCPConn)
@@ -77,12 +72,8 @@ func TestTheConnectionIsWatchedOnlyForReads(t *testing.T) {
 				noticed <- r.Context().Err() != nil
 			})
 			conn := dialClient(t, address)
-			if _, err := io.WriteString(conn, c.request); err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(io.WriteString(conn, c.request))(t)
+			testkit.Check(t, conn.CloseWrite())
 			close(gone)
 			if got := <-noticed; got != c.isWatched {
 				t.Errorf("net/http noticed that the client has gone: %t; want %t", got, c.isWatched)
@@ -117,10 +108,7 @@ func TestRequestsOfOneConnectionAreAnsweredInTheirOrder(t *testing.T) {
 	go func() { _, _ = io.WriteString(conn, requests.String()) }()
 	reader := bufio.NewReader(conn)
 	for _, id := range ids {
-		response, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		response := testkit.Must(http.ReadResponse(reader, nil))(t, "%s", id)
 		body, err := io.ReadAll(response.Body)
 		if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("X-Request-Id") != id {
 			t.Fatalf("%s returns %d %v %s, %v", id, response.StatusCode, response.Header, body, err)

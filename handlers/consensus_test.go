@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -40,14 +41,11 @@ func TestASeedThatContradictsTheWinnerDoesNotWinTheTournament(t *testing.T) {
 			t.Fatalf("the match is decided: %s", m.raw)
 		}
 		shard, _ := keys.RoomShard(room) // the time of staff is over
-		_, err := f.db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		testkit.Must(f.db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 			p.HSet(t.Context(), keys.Room(shard, room), "disputed", 1)
 			p.ZAdd(t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: room})
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		f.driveTournaments()
 		f.waitForTournament(path, bob.token, "CANCELLED")
 		m := f.expect(200, "GET", path+"/matches", bob.token, "")

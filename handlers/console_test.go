@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // browser is a browser at the console of a listener.
@@ -31,10 +32,7 @@ func (f *fixture) newBrowser(listener http.Handler) *browser {
 	f.t.Helper()
 	server := httptest.NewServer(listener)
 	f.t.Cleanup(server.Close)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	jar := testkit.Must(cookiejar.New(nil))(f.t)
 	b := &browser{f: f, url: server.URL, client: &http.Client{Jar: jar, Timeout: 10 * time.Second}}
 	b.header = map[string]string{"Parlor-Console": "1", "Origin": b.url, "Sec-Fetch-Site": "same-origin"}
 	return b
@@ -43,10 +41,7 @@ func (f *fixture) newBrowser(listener http.Handler) *browser {
 // send sends a call of the page; headers replace those of the page, "" removes one.
 func (b *browser) send(method, path, body string, headers ...string) (int, string, http.Header) {
 	b.f.t.Helper()
-	r, err := http.NewRequestWithContext(b.f.t.Context(), method, b.url+path, strings.NewReader(body))
-	if err != nil {
-		b.f.t.Fatal(err)
-	}
+	r := testkit.Must(http.NewRequestWithContext(b.f.t.Context(), method, b.url+path, strings.NewReader(body)))(b.f.t)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -59,15 +54,9 @@ func (b *browser) send(method, path, body string, headers ...string) (int, strin
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	got, err := b.client.Do(r)
-	if err != nil {
-		b.f.t.Fatal(err)
-	}
+	got := testkit.Must(b.client.Do(r))(b.f.t)
 	defer func() { _ = got.Body.Close() }()
-	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		b.f.t.Fatal(err)
-	}
+	text := testkit.Must(io.ReadAll(got.Body))(b.f.t)
 	return got.StatusCode, string(text), got.Header
 }
 
@@ -271,10 +260,7 @@ func TestAConsoleSessionEndsWithItsKey(t *testing.T) {
 		return auth.New(f.db, f.deps.Users, f.deps.Games, signupGrants{f.wallets}, o)
 	}
 	operator := principal.Caller{Role: principal.Operator, KeyID: 2}
-	link, err := withKeys("first", "second").IssueConsoleLink(t.Context(), operator, auth.ConsoleLinkTTL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := testkit.Must(withKeys("first", "second").IssueConsoleLink(t.Context(), operator, auth.ConsoleLinkTTL))(t)
 	session, opened, err := withKeys("first", "second").OpenConsoleSession(t.Context(), link.Secret)
 	if err != nil || opened.KeyID != 2 {
 		t.Fatalf("the session is of operator %d, %v", opened.KeyID, err)
@@ -294,10 +280,7 @@ func TestALinkToTheConsoleExpires(t *testing.T) {
 	t.Parallel()
 	f := newGameFixture(t)
 	operator := principal.Caller{Role: principal.Operator, KeyID: 1}
-	link, err := f.deps.Auth.IssueConsoleLink(t.Context(), operator, time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := testkit.Must(f.deps.Auth.IssueConsoleLink(t.Context(), operator, time.Millisecond))(t)
 	f.waitUntilGone("*:console")
 	if _, _, err := f.deps.Auth.OpenConsoleSession(context.Background(), link.Secret); err == nil {
 		t.Error("a link that is over opened a session")

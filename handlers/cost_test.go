@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -124,9 +125,7 @@ func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
 	}
 	for range 101 {
 		in := rooms.CreateInput{MaxPlayers: 2}
-		if _, err := f.deps.Rooms.Create(t.Context(), caller, in, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.deps.Rooms.Create(t.Context(), caller, in, idempotency.Receipt{}))(t)
 	}
 	expectCost("?limit=100", 2, 100) // each room is a command, and the index two
 	expectCost("?limit=20", 1, 20)

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // issuer makes tokens for the game of a fixture, as a provider of identities.
@@ -26,10 +27,7 @@ type issuer struct {
 
 func newIssuer(t *testing.T) issuer {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, key := testkit.Must2(ed25519.GenerateKey(rand.Reader))(t)
 	return issuer{t, key}
 }
 
@@ -47,11 +45,7 @@ func (i issuer) token(subject string, lasts time.Duration) string {
 		"iss": "https://id.example", "aud": "duel", "sub": subject, "iat": now.Unix(), "exp": now.Add(lasts).Unix(),
 	})
 	token.Header["kid"] = "a"
-	text, err := token.SignedString(i.key)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return text
+	return testkit.Must(token.SignedString(i.key))(i.t)
 }
 
 // expectEnded waits until a node refuses a token. Contract: two seconds; a busy machine has more.
@@ -218,10 +212,7 @@ func TestTheLimitOfADayIsThatOfTheDay(t *testing.T) {
 		const day = 24 * 60 * 60
 		before := time.Now().Unix() / day
 		first, second := credit(), credit()
-		stored, err := f.db.Client.HGet(t.Context(), keys.ServerMints(f.game), "GOLD").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := testkit.Must(f.db.Client.HGet(t.Context(), keys.ServerMints(f.game), "GOLD").Result())(t)
 		text, units, _ := strings.Cut(stored, "|")
 		minted, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || minted < before || minted > time.Now().Unix()/day || units != "1000" {
@@ -231,10 +222,8 @@ func TestTheLimitOfADayIsThatOfTheDay(t *testing.T) {
 			t.Errorf("on one day: %d, %d %s", first.status, second.status, second.raw)
 		}
 		// The same as if midnight had passed.
-		if err := f.db.Client.HSet(t.Context(), keys.ServerMints(f.game), "GOLD",
-			fmt.Sprintf("%d|1000", minted-1)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.HSet(t.Context(), keys.ServerMints(f.game), "GOLD",
+			fmt.Sprintf("%d|1000", minted-1)).Err())
 		if next := credit(); next.status != 200 {
 			t.Errorf("on the next day: %d %s", next.status, next.raw)
 		}

@@ -42,6 +42,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -164,11 +165,8 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
 	}
-	var err error
-	if f.deps.Progress, err = progress.New(db, gameService, userService,
-		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}); err != nil {
-		t.Fatal(err)
-	}
+	f.deps.Progress = testkit.Must(progress.New(db, gameService, userService,
+		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}))(t)
 	f.deps.Tournaments = tournaments.New(db, tournaments.Deps{
 		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
 		Prizes: prizeService, Boards: f.deps.Boards,
@@ -181,9 +179,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	if change != nil {
 		change(&f.deps)
 	}
-	if f.server, err = handlers.New(f.deps); err != nil {
-		t.Fatal(err)
-	}
+	f.server = testkit.Must(handlers.New(f.deps))(t)
 	run, end := context.WithCancel(context.Background())
 	ended := make(chan error, 3)
 	go func() { ended <- f.deps.RealtimeHub.Run(run) }()
@@ -229,9 +225,7 @@ func (f *fixture) createHeldSeason(board string, first int64) {
 	f.expect(200, "POST", "/api/v1/leaderboards/"+board+"/scores", f.serverKey,
 		fmt.Sprintf(`{"userId":%d,"score":10}`, first))
 	f.expect(200, "POST", f.gamePath()+"/leaderboards/"+board+"/seasons/1/end", f.serverKey, `{"reason":"x"}`)
-	if err := f.deps.Boards.RunOnce(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.deps.Boards.RunOnce(f.t.Context()))
 }
 
 // createTournament makes a tournament of a format that starts in an hour, with further members such
@@ -255,12 +249,8 @@ func inAnHour() string { return time.Now().Add(time.Hour).UTC().Format(time.RFC3
 // has to do now.
 func (f *fixture) driveTournaments() {
 	f.t.Helper()
-	if _, err := f.deps.Rooms.Sweep(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.deps.Tournaments.RunOnce(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.deps.Rooms.Sweep(f.t.Context()))(f.t)
+	testkit.Check(f.t, f.deps.Tournaments.RunOnce(f.t.Context()))
 }
 
 // waitForTournament drives the tournaments until one has a status, and returns it.
@@ -434,10 +424,7 @@ func (r *httpResult) code() string {
 // empty value removes a header.
 func (f *fixture) send(method, path, bearer, body string, headers ...string) *httpResult {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	r := testkit.Must(http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body)))(f.t)
 	if bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+bearer)
 	}
@@ -454,15 +441,10 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	got, err := client.Do(r)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	got := testkit.Must(client.Do(r))(f.t)
 	defer func() { _ = got.Body.Close() }()
 	resp := &httpResult{t: f.t, status: got.StatusCode, header: got.Header}
-	if resp.raw, err = io.ReadAll(got.Body); err != nil {
-		f.t.Fatal(err)
-	}
+	resp.raw = testkit.Must(io.ReadAll(got.Body))(f.t)
 	if strings.Contains(got.Header.Get("Content-Type"), "json") {
 		if err := wiretest.Unmarshal(resp.raw, &resp.body); err != nil {
 			f.t.Fatalf("%s %s does not return JSON: %s", method, path, resp.raw)

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -143,14 +144,11 @@ func (f *fixture) makeOverdue(roomID string) {
 	room := keys.Room(shard, roomID)
 	values := strings.Split(f.db.Client.HGet(f.t.Context(), room, "live").Val(), "|")
 	values[slices.Index(scripts.RoomLive.Names, "changed")] = strconv.FormatInt(time.Now().Add(-time.Hour).UnixMilli(), 10)
-	_, err := f.db.Client.Pipelined(f.t.Context(), func(p redis.Pipeliner) error {
+	testkit.Must(f.db.Client.Pipelined(f.t.Context(), func(p redis.Pipeliner) error {
 		p.HSet(f.t.Context(), room, "live", strings.Join(values, "|"))
 		p.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID})
 		return nil
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	}))(f.t)
 }
 
 func serverSavePath(p player) string { return fmt.Sprintf("/api/v1/admin/users/%d/saves/main", p.id) }
@@ -173,8 +171,6 @@ func usedMemory(t *testing.T, f *fixture) (sum int64) {
 	} else {
 		err = read(t.Context(), f.db.Client.(*redis.Client))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return sum
 }

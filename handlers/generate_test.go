@@ -14,6 +14,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // socketOnly are the errors that only messages on a WebSocket get; asyncapi.yaml describes them.
@@ -35,14 +36,9 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 		if err != nil && !*update {
 			t.Fatal(err)
 		}
-		want, err := generate(current)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		want := testkit.Must(generate(current))(t, "%s", name)
 		if *update {
-			if err := os.WriteFile(name, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(name, want, 0o644))
 		} else if !bytes.Equal(current, want) {
 			t.Errorf("%s is stale; run `make generate`", name)
 		}

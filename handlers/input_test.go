@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,10 +31,7 @@ type storedValue struct {
 // members.
 func (f *fixture) storeContent(without ...string) storeContent {
 	f.t.Helper()
-	names, err := f.db.Client.Keys(f.t.Context(), "*").Result()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	names := testkit.Must(f.db.Client.Keys(f.t.Context(), "*").Result())(f.t)
 	content := storeContent{}
 	for _, name := range names {
 		if slices.ContainsFunc(without, func(text string) bool { return strings.Contains(name, text) }) {
@@ -56,13 +54,8 @@ func (f *fixture) storeContent(without ...string) storeContent {
 		if errors.Is(err, redis.Nil) {
 			continue // it has expired
 		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		ttl, err := f.db.Client.PTTL(f.t.Context(), name).Result()
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, err)
+		ttl := testkit.Must(f.db.Client.PTTL(f.t.Context(), name).Result())(f.t)
 		content[name] = storedValue{Text: fmt.Sprintf("%q", value), expires: ttl > 0}
 	}
 	return content

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // passTime makes the limits of a player what they are after a while: every time in them is set
@@ -18,15 +19,9 @@ import (
 func (f *fixture) passTime(p player, by time.Duration) {
 	f.t.Helper()
 	wallet, field := keys.Wallet(f.game, p.id), keys.WalletLimitsField("GOLD")
-	text, err := f.db.Client.HGet(f.t.Context(), wallet, field).Result()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := testkit.Must(f.db.Client.HGet(f.t.Context(), wallet, field).Result())(f.t)
 	shift := func(text string, by int64) string {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		n := testkit.Must(strconv.ParseInt(text, 10, 64))(f.t)
 		return strconv.FormatInt(n-by, 10)
 	}
 	values := strings.Split(text, "|")
@@ -44,9 +39,7 @@ func (f *fixture) passTime(p player, by time.Duration) {
 			values[i] = hours
 		}
 	}
-	if err := f.db.Client.HSet(f.t.Context(), wallet, field, strings.Join(values, "|")).Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.HSet(f.t.Context(), wallet, field, strings.Join(values, "|")).Err())
 }
 
 func TestATighterLimitCountsAtOnceAndALooserOneAfter24Hours(t *testing.T) {

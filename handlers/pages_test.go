@@ -5,27 +5,20 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // getPage asks for a file of a section, as a browser does. It is no operation of openapi.yaml.
 func (f *fixture) getPage(method, path string, headers ...string) (*http.Response, string) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	r := testkit.Must(http.NewRequestWithContext(f.t.Context(), method, f.url+path, nil))(f.t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	resp := testkit.Must(client.Do(r))(f.t)
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	body := testkit.Must(io.ReadAll(resp.Body))(f.t)
 	return resp, string(body)
 }
 

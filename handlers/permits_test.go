@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -64,10 +65,7 @@ func newMeter(t *testing.T) *meter {
 	t.Helper()
 	server := redistest.StartFor(t)
 	open := func(url string) *redisdb.DB {
-		db, err := redisdb.Open(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(url))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}
@@ -79,9 +77,7 @@ func newMeter(t *testing.T) *meter {
 	limiter := ratelimit.New(redistest.Single(t), limits) // elsewhere, so that it is not measured
 	db := open(server.URL())
 	for _, s := range scripts.All() { // else the first call of a script sends it twice
-		if err := db.Client.ScriptLoad(t.Context(), s.Source).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.ScriptLoad(t.Context(), s.Source).Err())
 	}
 	m := &meter{
 		fixture: newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = limiter }),
@@ -96,10 +92,8 @@ func newMeter(t *testing.T) *meter {
 	avatar := "https://a.example/" + strings.Repeat("x", users.MaxAvatarBytes-len("https://a.example/"))
 	for i := range costPlayers {
 		p := m.setup.guest(fmt.Sprintf("Player %d %s", i, strings.Repeat("x", 16)))
-		if _, err := m.setup.deps.Users.Patch(t.Context(), m.caller(p), p.id,
-			users.PatchInput{Avatar: wire.Given(&avatar)}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(m.setup.deps.Users.Patch(t.Context(), m.caller(p), p.id,
+			users.PatchInput{Avatar: wire.Given(&avatar)}))(t)
 		m.players = append(m.players, p)
 	}
 	m.ids["{gameId}"], m.ids["{tokenId}"] = strconv.FormatInt(m.game, 10), "GOLD"
@@ -124,14 +118,9 @@ func isOfTheMeter(command string) bool {
 func (m *meter) measure(name string, send func() (permits int64)) {
 	m.t.Helper()
 	ctx := m.t.Context()
-	if err := m.stats.ConfigResetStat(ctx).Err(); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Check(m.t, m.stats.ConfigResetStat(ctx).Err())
 	c := requestCost{permits: send()}
-	info, err := m.stats.InfoMap(ctx, "commandstats", "stats").Result()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	info := testkit.Must(m.stats.InfoMap(ctx, "commandstats", "stats").Result())(m.t)
 	var names []string
 	for command, stat := range info["Commandstats"] {
 		found := commandCalls.FindStringSubmatch(command + ":" + stat)
@@ -170,18 +159,12 @@ func (m *meter) peerBytes() (size int64) {
 	m.t.Helper()
 	roomSeq, tourSeq := int64(0), int64(0)
 	if m.room != "" {
-		r, err := m.setup.deps.Rooms.Get(m.t.Context(), principal.Caller{Role: principal.Operator}, m.room)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		r := testkit.Must(m.setup.deps.Rooms.Get(m.t.Context(), principal.Caller{Role: principal.Operator}, m.room))(m.t)
 		roomSeq = r.Seq
 	}
 	if m.tournament != 0 {
-		t, err := m.setup.deps.Tournaments.Get(m.t.Context(), principal.Caller{Role: principal.Operator}, m.game,
-			m.tournament)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		t := testkit.Must(m.setup.deps.Tournaments.Get(m.t.Context(), principal.Caller{Role: principal.Operator}, m.game,
+			m.tournament))(m.t)
 		tourSeq = t.Seq
 	}
 	for m.roomHeard < roomSeq || m.tourHeard < tourSeq {
@@ -309,9 +292,7 @@ func (m *meter) permitsLeft(p player) (left int64) {
 
 func (m *meter) must(err error) {
 	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Check(m.t, err)
 }
 
 // seat gives players seats in a room.
@@ -732,10 +713,7 @@ func TestNoPermitCostsMoreThanItsCeiling(t *testing.T) {
 	if measured := slices.Sorted(maps.Keys(m.costs)); !slices.Equal(names, measured) {
 		t.Fatalf("not measured: %v; measured, but not served: %v", without(names, measured), without(measured, names))
 	}
-	page, err := os.ReadFile(limitsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.Must(os.ReadFile(limitsPage))(t)
 	head, rest, ok := strings.Cut(string(page), permitTableHead)
 	table, tail, complete := strings.Cut(rest, "\n\n")
 	if !ok || !complete {
@@ -767,9 +745,7 @@ func TestNoPermitCostsMoreThanItsCeiling(t *testing.T) {
 	}
 	if *update {
 		text := head + permitTableHead + strings.TrimSuffix(fresh.String(), "\n") + "\n\n" + tail
-		if err := os.WriteFile(limitsPage, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(limitsPage, []byte(text), 0o644))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // withPresence is for newFixtureOn: the node stores who follows which room.
@@ -147,9 +148,7 @@ func TestADrainedNodeAnnouncesNobody(t *testing.T) {
 		sockets = append(sockets, s)
 	}
 	drained.Drain()
-	if err := near.deps.RealtimeHub.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, near.deps.RealtimeHub.Drain(t.Context()))
 	for i, p := range []player{ann, bob} {
 		sockets[i].waitCloseCode()
 		again := far.dialRealtime(p)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // wireSocket is the client's end of a socket that allocates nothing.
@@ -33,9 +34,7 @@ func (f *fixture) dialWire(p player, room string) *wireSocket {
 		return s.Conn, err
 	}}
 	url := "ws" + strings.TrimPrefix(f.url, "http") + realtimePath
-	if _, _, err := dialer.Dial(url, http.Header{"Authorization": {"Bearer " + p.token}}); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must2(dialer.Dial(url, http.Header{"Authorization": {"Bearer " + p.token}}))(f.t)
 	f.t.Cleanup(func() { _ = s.Close() })
 	_ = s.SetDeadline(time.Now().Add(time.Minute))
 	s.write(f.t, frameUnderZeros(`{"id":"s","type":"room.subscribe","data":`+roomBody(room)+`}`))
@@ -50,9 +49,7 @@ func frameUnderZeros(payload string) []byte {
 }
 
 func (s *wireSocket) write(t testing.TB, frame []byte) {
-	if _, err := s.Write(frame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.Write(frame))(t)
 }
 
 // readUntil reads until a text has come.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // remember returns a function that puts keys back to what they are now, as a store does that lost
@@ -14,18 +15,13 @@ func (f *fixture) remember(names ...string) (goBack func()) {
 	f.t.Helper()
 	ctx, values := f.t.Context(), make([]string, len(names))
 	for i, name := range names {
-		value, err := f.db.Client.Dump(ctx, name).Result()
-		if err != nil {
-			f.t.Fatalf("%s: %v", name, err)
-		}
+		value := testkit.Must(f.db.Client.Dump(ctx, name).Result())(f.t, "%s", name)
 		values[i] = value
 	}
 	return func() {
 		f.t.Helper()
 		for i, name := range names {
-			if err := f.db.Client.RestoreReplace(ctx, name, 0, values[i]).Err(); err != nil {
-				f.t.Fatalf("%s: %v", name, err)
-			}
+			testkit.Check(f.t, f.db.Client.RestoreReplace(ctx, name, 0, values[i]).Err(), "%s", name)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // refusedFixture is a node whose store can refuse, the requests that reach it, and who sends them.
@@ -15,10 +16,7 @@ func refusedFixture(t *testing.T) (f *fixture, store *redistest.ErrorProxy, requ
 	t.Helper()
 	server := redistest.StartFor(t)
 	store = redistest.StartErrorProxy(t, server)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f, ann, fill := newRoomFixtureOn(t, newFixtureOn(t, db, nil).createGame(), "/tournaments")
 	bearers := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}

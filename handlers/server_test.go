@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestAValidRequestIDOfTheCallerIsKept(t *testing.T) {
@@ -59,10 +60,7 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	head := func(path string) *http.Response {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodHead, f.url+path, http.NoBody)
 		r.Header.Set("Authorization", "Bearer "+ann.token)
-		got, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(client.Do(r))(t)
 		_ = got.Body.Close()
 		return got
 	}
@@ -284,19 +282,14 @@ func TestEveryResponseHasTheHeadersThatProtectBrowsers(t *testing.T) {
 
 func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, watchStore(t, db))
 	f.expect(200, "GET", "/balancez", "", "")
 	server.Kill()
 	redistest.Eventually(t, "it has noticed", func() bool { return f.send("GET", "/balancez", "", "").status == 404 })
 	f.expectError(404, "not_found", "GET", "/balancez", "", "")
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	redistest.Eventually(t, "it is back", func() bool { return f.send("GET", "/balancez", "", "").status == 200 })
 	f.server.Drain()
 	f.expectError(404, "not_found", "GET", "/balancez", "", "")
@@ -304,10 +297,7 @@ func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T
 
 func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, watchStore(t, db)).createGame()
 	ann := f.guest("Ann")
@@ -339,9 +329,7 @@ func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 	if log := f.log.String(); !strings.Contains(log, "store_unavailable") {
 		t.Errorf("the outage is not in the log: %s", log)
 	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	redistest.Eventually(t, "it is back", func() bool { return f.send("GET", "/readyz", "", "").status == 200 })
 	f.expect(201, "POST", buy, ann.token, "", "Idempotency-Key", "during")
 	f.expectBalance(ann, "9250+0")
@@ -411,12 +399,8 @@ func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
 // spoil replaces a key by one of a type that nothing expects.
 func (f *fixture) spoil(key string) {
 	f.t.Helper()
-	if err := f.db.Client.Del(f.t.Context(), key).Err(); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.db.Client.SAdd(f.t.Context(), key, "spoiled").Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.Del(f.t.Context(), key).Err())
+	testkit.Check(f.t, f.db.Client.SAdd(f.t.Context(), key, "spoiled").Err())
 }
 
 func TestAnUnchangedRoomReturns304(t *testing.T) {
@@ -463,15 +447,10 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 		"/debug/pprof/":        {"404"}, // it was not enabled
 		"/debug/pprof/cmdline": {"404"},
 	} {
-		got, err := client.Get(inside.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(client.Get(inside.URL + path))(t)
 		text, err := io.ReadAll(got.Body)
 		_ = got.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		for _, line := range want {
 			if !strings.Contains(string(text), line) {
 				t.Errorf("%s has not %s", path, line)
@@ -519,35 +498,21 @@ func TestProfilesAreServedWhereTheyAreEnabledAndNeverTheCommandLine(t *testing.T
 func TestABodyThatEndsEarlyReturns400(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
 	defer func() { _ = conn.Close() }()
 	fmt.Fprintf(conn, "POST /join HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
 		"application/json\r\nContent-Length: 100\r\n\r\n{\"roomId\":", ann.token)
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, conn.(*net.TCPConn).CloseWrite())
+	got := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != 400 {
 		t.Errorf("a body that ends early returned %d", got.StatusCode)
 	}
-	chunked, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/join",
-		io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chunked := testkit.Must(http.NewRequestWithContext(t.Context(), "POST", f.url+"/join",
+		io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10)))))(t)
 	chunked.Header.Set("Authorization", "Bearer "+ann.token)
 	chunked.Header.Set("Content-Type", "application/json")
-	got, err = client.Do(chunked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = testkit.Must(client.Do(chunked))(t)
 	_ = got.Body.Close()
 	if got.StatusCode != 413 {
 		t.Errorf("a body of 70 KiB in chunks returned %d", got.StatusCode)

@@ -14,18 +14,16 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // dialFor opens a socket that lasts as long as its ticket says, and reads its hello, if it has one.
 func (f *fixture) dialFor(p player, path string, lasts time.Duration) *testSocket {
 	f.t.Helper()
-	ticket, err := f.deps.Auth.IssueTicket(f.t.Context(), auth.Authentication{
+	ticket := testkit.Must(f.deps.Auth.IssueTicket(f.t.Context(), auth.Authentication{
 		Caller:    principal.Caller{Role: principal.Player, UserID: p.id, GameID: f.game},
 		ExpiresAt: time.Now().Add(lasts),
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	}))(f.t)
 	s := f.dial(path+"?ticket="+ticket.Secret, "")
 	if path == realtimePath {
 		s.next()
@@ -61,10 +59,7 @@ func TestASocketGoesOnUnderANewToken(t *testing.T) {
 		}
 		s.expectAlive(path)
 
-		short, err := f.deps.Auth.IssueAccessToken(t.Context(), f.game, ann.id, 2*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := testkit.Must(f.deps.Auth.IssueAccessToken(t.Context(), f.game, ann.id, 2*time.Second))(t)
 		got = s.expectOK("refreshed", "auth.refresh", tokenBody(short))
 		end, err := time.Parse(time.RFC3339, got.data("expiresAt").(string))
 		if code := s.waitCloseCode(); code != 4001 || err != nil || time.Now().Before(end) {
@@ -77,10 +72,7 @@ func TestASocketTakesNoTokenButItsPlayers(t *testing.T) {
 	f := newGameFixture(t)
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	game, _ := f.createOtherGame()
-	expired, err := f.deps.Auth.IssueAccessToken(t.Context(), f.game, ann.id, -time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expired := testkit.Must(f.deps.Auth.IssueAccessToken(t.Context(), f.game, ann.id, -time.Minute))(t)
 	ended := f.expect(201, "POST", "/api/v1/auth/guest", "",
 		fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, deviceSecret))
 	f.expect(204, "POST", "/api/v1/auth/logout", ended.text("accessToken"), "")
@@ -448,9 +440,7 @@ func TestAPlayersEventsThatAreGoneMustBeRead(t *testing.T) {
 		s.expectEvent("user.balance") // again: what came after the position
 
 		// The events of saves go after an hour. A list that is empty proves nothing.
-		if err := f.db.Client.Del(t.Context(), keys.UserEvents(ann.id)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Del(t.Context(), keys.UserEvents(ann.id)).Err())
 		far := f.newNode()
 		after := fmt.Sprintf(`{"after":{"money":%q,"progress":"0-0"}}`, money)
 		expect(far.dialRealtime(ann), after, "snapshot", "saves")
@@ -463,10 +453,7 @@ func TestAPlayersEventsThatAreGoneMustBeRead(t *testing.T) {
 
 func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
 	store := redistest.StartFor(t)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()
 	ann := f.guest("Ann")
@@ -483,10 +470,7 @@ func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
 // sender gets an error all the same.
 func TestAMessageWithoutAnIDThatTheStoreDoesNotTakeIsAnError(t *testing.T) {
 	store := redistest.StartFor(t)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")

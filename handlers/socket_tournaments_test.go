@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // tournamentID returns the id in the path of a tournament.
@@ -118,19 +119,14 @@ func TestALostPositionInATournamentIsReplacedByASnapshot(t *testing.T) {
 	s.followTournament(path, "")
 	// The store has lost an event, as after a failover.
 	key := keys.Tour(f.game, tournamentID(path))
-	live, err := f.db.Client.HGet(t.Context(), key, "live").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := testkit.Must(f.db.Client.HGet(t.Context(), key, "live").Result())(t)
 	values := strings.Split(live, "|")
 	for i, name := range scripts.TourLive.Names {
 		if name == "seq" {
 			values[i] = "7"
 		}
 	}
-	if err := f.db.Client.HSet(t.Context(), key, "live", strings.Join(values, "|")).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HSet(t.Context(), key, "live", strings.Join(values, "|")).Err())
 	f.expect(200, "POST", path+"/join", bob.token, "")
 	got := s.expectEvent("tournament.snapshot")
 	if got.Seq != 8 || got.data("tournament.entrants") != 1. || got.Data["position"] != got.Position {

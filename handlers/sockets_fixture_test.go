@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -132,10 +133,7 @@ func (f *fixture) checkUpgradeError(path string, response *http.Response) *httpR
 	if err := wire.Unmarshal(r.raw, &r.body); err != nil {
 		f.t.Fatalf("the response of %s is not JSON: %s", path, r.raw)
 	}
-	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.url+path, nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	request := testkit.Must(http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.url+path, nil))(f.t)
 	spec.check(f.t, request, nil, r)
 	return r
 }
@@ -290,9 +288,7 @@ func (s *testSocket) nextReply() received {
 // send sends a frame.
 func (s *testSocket) send(frame string) {
 	s.t.Helper()
-	if err := s.conn.WriteMessage(websocket.TextMessage, []byte(frame)); err != nil {
-		s.t.Fatalf("send: %v", err)
-	}
+	testkit.Check(s.t, s.conn.WriteMessage(websocket.TextMessage, []byte(frame)), "send")
 }
 
 // request sends a message and returns its reply. data may be "" for none.

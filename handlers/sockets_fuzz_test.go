@@ -5,6 +5,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Every frame gets one reply: ok, or an error that is not "internal". The reply to a frame with an
@@ -12,10 +13,7 @@ import (
 func FuzzFrame(f *testing.F) {
 	for _, m := range socketSpec().Components.Messages {
 		for _, example := range m.Examples {
-			text, err := wire.Marshal(example.Payload)
-			if err != nil {
-				f.Fatal(err)
-			}
+			text := testkit.Must(wire.Marshal(example.Payload))(f)
 			f.Add(text)
 		}
 	}
@@ -50,9 +48,7 @@ func FuzzFrame(f *testing.F) {
 				Type string       `json:"type"`
 				Data wire.RawJSON `json:"data"`
 			}
-			if err := wire.Unmarshal(raw, &sent); err != nil {
-				t.Fatalf("%q is no frame and is ok: %v", raw, err)
-			}
+			testkit.Check(t, wire.Unmarshal(raw, &sent), "%q is no frame and is ok", raw)
 			if r.ReplyTo == nil && sent.ID != "" || r.ReplyTo != nil && *r.ReplyTo != sent.ID {
 				t.Errorf("the reply to %q has another id: %s", raw, frame)
 			}

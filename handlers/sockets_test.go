@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -162,9 +163,7 @@ func TestInvalidFrames(t *testing.T) {
 		checkErrorReply(t, events.nextReply(), frame, want)
 	}
 	for _, s := range []*testSocket{saves, events} {
-		if err := s.conn.WriteMessage(websocket.BinaryMessage, []byte(`{"id":"7","type":"list"}`)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.conn.WriteMessage(websocket.BinaryMessage, []byte(`{"id":"7","type":"list"}`)))
 		checkErrorReply(t, s.nextReply(), "binary", "- invalid_request")
 	}
 	saves.send(`{"type":"list"}`) // the id is optional
@@ -400,10 +399,9 @@ func TestASocketEndsWithItsToken(t *testing.T) {
 	ann := f.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond).Truncate(time.Millisecond) // as precise as the stored ticket
 	caller := principal.Caller{Role: principal.Player, UserID: ann.id, GameID: f.game}
-	ticket, err := f.deps.Auth.IssueTicket(t.Context(), auth.Authentication{Caller: caller, ExpiresAt: expires})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ticket := testkit.Must(
+		f.deps.Auth.IssueTicket(t.Context(), auth.Authentication{Caller: caller, ExpiresAt: expires}),
+	)(t)
 	s := f.dial(realtimePath+"?ticket="+ticket.Secret, "")
 	if code := s.waitCloseCode(); code != 4001 || time.Now().Before(expires) {
 		t.Errorf("closed with %d at %v, want 4001 after %v", code, time.Now(), expires)
@@ -570,15 +568,10 @@ func TestALostPositionIsReplacedByASnapshot(t *testing.T) {
 	s.subscribe(room, "")
 	shard, _ := keys.RoomShard(room)
 	// The store has lost an event, as after a failover.
-	live, err := f.db.Client.HGet(t.Context(), keys.Room(shard, room), "live").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := testkit.Must(f.db.Client.HGet(t.Context(), keys.Room(shard, room), "live").Result())(t)
 	values := strings.Split(live, "|")
 	values[slices.Index(scripts.RoomLive.Names, "seq")] = "2"
-	if err := f.db.Client.HSet(t.Context(), keys.Room(shard, room), "live", strings.Join(values, "|")).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HSet(t.Context(), keys.Room(shard, room), "live", strings.Join(values, "|")).Err())
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
 	got := s.expectEvent("room.snapshot")
 	participants, _ := got.data("room.participants").([]any)
@@ -947,9 +940,7 @@ func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {
 			t.Errorf("closed with %d", code)
 		}
 	}
-	if err := <-drained; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-drained)
 }
 
 func TestClientsOfANodeWithoutAStoreAreToldSo(t *testing.T) {
@@ -991,10 +982,7 @@ func TestSocketsLeaveNothingRunning(t *testing.T) {
 func TestTheHubExportsItsMetrics(t *testing.T) {
 	f := newGameFixture(t)
 	f.dialRealtime(f.guest("Ann"))
-	families, err := f.deps.MetricsRegistry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := testkit.Must(f.deps.MetricsRegistry.Gather())(t)
 	values := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {

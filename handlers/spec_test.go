@@ -22,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Every request and response of these tests is checked against openapi.yaml. When all tests ran,
@@ -240,15 +241,10 @@ func golden(t *testing.T, name string, resp *httpResult) {
 	}
 	file := "testdata/" + name + ".golden"
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(file, got, 0o644))
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(file))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; after a look, run with -update:\ngot:\n%s\nwant:\n%s", file, got, want)
 	}
@@ -261,8 +257,6 @@ func indentJSON(t *testing.T, raw []byte) []byte {
 		return raw
 	}
 	indented := jsontext.Value(bytes.Clone(raw))
-	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, indented.Indent(jsontext.WithIndent("  ")))
 	return append(indented, '\n')
 }

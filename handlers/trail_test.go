@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // staffWriteCases has for every operation by which staff changes something a request, and what its
@@ -416,9 +417,7 @@ func TestAWriteWithAnUnknownOutcomeIsInTheTrail(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	broken := redistest.Single(t)
-	if err := broken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, broken.Close())
 	deps := f.deps
 	there := newFixtureOn(t, f.db, func(d *handlers.Deps) {
 		d.Wallet = wallet.New(broken, deps.Users, wallet.Options{})
@@ -438,9 +437,7 @@ func TestAStoreThatDiesAfterTheChangeLeavesTheRecordInTheLog(t *testing.T) {
 	f := newFixture(t).createGame()
 	ann := f.guest("Ann")
 	there := newFixtureOn(t, f.db, func(d *handlers.Deps) { d.Trail = trail.New(broken, d.Log) })
-	if err := broken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, broken.Close())
 	there.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey,
 		`{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "k")
 	for _, message := range []string{`"staff write"`, `"staff write not in the trail"`} {

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
@@ -104,9 +105,7 @@ func TestASubscriptionResumesFromBufferOrListAndElseStartsFromASnapshot(t *testi
 		check(warm, seq+"-0"+nonce, "snapshot", 0) // the same number, spelled differently
 		check(warm, "0"+seq+"-"+nonce, "snapshot", 0)
 		check(cold(), "9999-00000001", "snapshot", 0)
-		if err := db.Client.LTrim(t.Context(), topic, -5, -1).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.LTrim(t.Context(), topic, -5, -1).Err())
 		check(cold(), positions[30], "snapshot", 0)
 		check(cold(), positions[len(positions)-2], "resume", 1)
 	})
@@ -211,9 +210,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 		for i := range 13 {
 			if i%4 != 3 {
 				wait(8)
-				if err := direct.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
-					t.Errorf("kill: %v", err)
-				}
+				testkit.Report(t, direct.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(), "kill")
 				continue
 			}
 			wait(12)
@@ -281,9 +278,7 @@ func TestEphemeralMessagesReachTheOthersInOrderOnce(t *testing.T) {
 		// subscription.
 		duplicate := EphemeralMessage{senderID: "elsewhere", seq: 1, Text: []byte(`{"type":"room.message","data":"twice"}`)}
 		for range 2 {
-			if err := a.db.Client.Do(t.Context(), a.db.PublishCommand, topic, duplicate.appendPayload(nil)).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, a.db.Client.Do(t.Context(), a.db.PublishCommand, topic, duplicate.appendPayload(nil)).Err())
 		}
 		last := emit(t, db, topic, "end")
 		for _, c := range []*testClient{sender, near, far, other} {
@@ -313,9 +308,7 @@ func TestASocketGetsFewBytesOfOthersMessages(t *testing.T) {
 	started := time.Now()
 	for i := range sent { // of different senders
 		m := EphemeralMessage{senderID: fmt.Sprint("elsewhere", i%5), seq: uint64(i + 1), Text: frame}
-		if err := n.db.Client.Do(t.Context(), n.db.PublishCommand, topic, m.appendPayload(nil)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, n.db.Client.Do(t.Context(), n.db.PublishCommand, topic, m.appendPayload(nil)).Err())
 	}
 	waitUntil(t, "all messages are handled", func() bool {
 		stats := n.Stats()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 )
@@ -100,9 +101,7 @@ func TestMessagesArriveWholeAndInOrderHoweverTheyAreCut(t *testing.T) {
 		}
 		for len(stream) > 0 {
 			size := min(len(stream), rapid.IntRange(1, 6000).Draw(rt, "cut"))
-			if _, err := raw.Write(stream[:size]); err != nil {
-				rt.Fatal(err)
-			}
+			testkit.Must(raw.Write(stream[:size]))(rt)
 			stream = stream[size:]
 			if rapid.Bool().Draw(rt, "pause") {
 				runtime.Gosched()
@@ -154,9 +153,7 @@ func TestNothingBehindAnInvalidFrameIsHandled(t *testing.T) {
 			n := startNode(t, redistest.Single(t), Options{})
 			client, raw := dialRaw(t, n)
 			client.listen()
-			if _, err := raw.Write(slices.Concat(c.frame, clientFrame(finalBit|opText, note))); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(raw.Write(slices.Concat(c.frame, clientFrame(finalBit|opText, note))))(t)
 			if code := client.waitCloseCode(); code != c.code {
 				t.Errorf("closed with %d, want %d", code, c.code)
 			}
@@ -186,9 +183,7 @@ func TestReadingAMessageAllocatesNothing(t *testing.T) {
 	frames := append(clientFrame(finalBit|opText, strings.Repeat("x", 180)), clientFrame(finalBit|9, "")...)
 	var ping [64]byte
 	allocations := testing.AllocsPerRun(1000, func() {
-		if _, err := p.client.Write(frames); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(p.client.Write(frames))(t)
 		if n, err := p.directConn.Read(ping[:]); n != shortHeader || err != nil {
 			t.Fatalf("gorilla gets %d bytes, %v; want the ping", n, err)
 		}
@@ -206,9 +201,7 @@ func TestAnIdleSocketHoldsNoMemoryForReading(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	_, raw := dialRaw(t, n)
 	c := n.firstClient(t)
-	if _, err := raw.Write(clientFrame(finalBit|opText, `{"type":"note","payload":"x"}`)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(raw.Write(clientFrame(finalBit|opText, `{"type":"note","payload":"x"}`)))(t)
 	waitUntil(t, "the message is handled", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Each of these tests guards against a trap of writing past gorilla/websocket. Their comments
@@ -36,19 +37,10 @@ func newDirectPair(t *testing.T, o Options) *directPair {
 
 func newDirectPairOf(t *testing.T, h *Hub) *directPair {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
-	dialled, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dialled := testkit.Must(net.Dial("tcp", l.Addr().String()))(t)
+	accepted := testkit.Must(l.Accept())(t)
 	_ = dialled.(*net.TCPConn).SetReadBuffer(16 << 10)
 	_ = accepted.(*net.TCPConn).SetWriteBuffer(16 << 10)
 	c := &Client{hub: h, socketKind: h.NewSocketKind(Limits{}), done: make(chan struct{})}
@@ -95,9 +87,7 @@ func (p *directPair) readFrame(t *testing.T) (opcode byte, payload []byte) {
 		payload = make([]byte, size)
 		_, err = io.ReadFull(p.reader, payload)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return opcode, payload
 }
 
@@ -119,14 +109,10 @@ func TestFramesOfEverySizeArrive(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	c := dial(t, n, "user=1")
 	client := n.firstClient(t)
-	if _, _, err := c.conn.ReadMessage(); err != nil { // hello
-		t.Fatal(err)
-	}
+	testkit.Must2(c.conn.ReadMessage())(t) // hello
 	for _, size := range []int{2, 3, 125, 126, 127, 65535, 65536, 300_000} {
 		payload := []byte(`"` + strings.Repeat("x", size-2) + `"`)
-		if err := client.Send(payload); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, client.Send(payload))
 		if kind, got, err := c.conn.ReadMessage(); kind != websocket.TextMessage || !bytes.Equal(got, payload) || err != nil {
 			t.Errorf("of a frame with %d bytes, %d arrive: %v", size, len(got), err)
 		}
@@ -148,9 +134,7 @@ func TestAWriteAfterAnOldDeadlineArrives(t *testing.T) {
 	if !p.writeFrame(newFrame(opText, []byte("late"))) {
 		t.Error("the frame was not written")
 	}
-	if _, err := p.Write(newFrame(0x9, []byte("ping"))); err != nil { // as gorilla does
-		t.Errorf("the ping: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(p.Write(newFrame(0x9, []byte("ping")))), "the ping") // as gorilla does
 	for _, want := range []string{"late", "ping"} {
 		if _, got := p.readFrame(t); string(got) != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -165,9 +149,7 @@ func TestTheDeadlineOfAPingDoesNotEndAFrameThatIsBeingRead(t *testing.T) {
 	payload := bytes.Repeat([]byte("x"), 60<<10)
 	frames := p.fill(t, payload)
 	_ = p.SetWriteDeadline(time.Unix(1, 0))
-	if _, err := p.Write(newFrame(0x9, []byte("ping"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.Write(newFrame(0x9, []byte("ping"))))(t)
 	for range frames {
 		if opcode, got := p.readFrame(t); opcode != opText || !bytes.Equal(got, payload) {
 			t.Fatalf("got opcode %d with %d bytes", opcode, len(got))
@@ -238,16 +220,12 @@ func TestPongsToAClientThatDoesNotReadAreBounded(t *testing.T) {
 	p.fill(t, bytes.Repeat([]byte("x"), 60<<10))
 	waitUntil(t, "the rest is being written", func() bool { _, n, _ := p.state(); return n == 0 })
 	for range 10_000 {
-		if _, err := p.Write(newFrame(0xa, bytes.Repeat([]byte("p"), 125))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(p.Write(newFrame(0xa, bytes.Repeat([]byte("p"), 125))))(t)
 	}
 	if _, n, _ := p.state(); n > maxWaitingControlBytes {
 		t.Errorf("%d bytes wait", n)
 	}
-	if _, err := p.Write(newFrame(opClose, nil)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.Write(newFrame(opClose, nil)))(t)
 	if _, n, _ := p.state(); !p.closeSent || n <= maxWaitingControlBytes-200 {
 		t.Errorf("the close frame was dropped: %d bytes wait", n)
 	}
@@ -256,9 +234,7 @@ func TestPongsToAClientThatDoesNotReadAreBounded(t *testing.T) {
 // RFC 6455, section 5.5.1: nothing may follow a close frame.
 func TestNothingFollowsACloseFrame(t *testing.T) {
 	p := newDirectPair(t, Options{})
-	if _, err := p.Write(newFrame(opClose, websocket.FormatCloseMessage(CloseRestart, "restart"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.Write(newFrame(opClose, websocket.FormatCloseMessage(CloseRestart, "restart"))))(t)
 	if p.writeFrame(newFrame(opText, []byte("late"))) {
 		t.Error("a frame was written after the close frame")
 	}
@@ -338,10 +314,7 @@ func TestASocketOverTLSIsWrittenByMelody(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(n.handleUpgrade))
 	defer server.Close()
 	dialer := &websocket.Dialer{TLSClientConfig: server.Client().Transport.(*http.Transport).TLSClientConfig}
-	conn, _, err := dialer.Dial("wss"+strings.TrimPrefix(server.URL, "https")+"/?user=1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, _ := testkit.Must2(dialer.Dial("wss"+strings.TrimPrefix(server.URL, "https")+"/?user=1", nil))(t)
 	c := &testClient{t: t, conn: conn, in: make(chan received, 4096), end: make(chan struct{})}
 	c.listen()
 	topic := "{r1}:room:tls:events"

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -300,9 +301,7 @@ func TestAPanicInOnErrorEndsNothingButTheSocket(t *testing.T) {
 	sender.next()
 	server.Kill()
 	m := EphemeralMessage{Text: []byte(`{}`), OnError: func(error) { panic("on purpose") }}
-	if err := n.BroadcastEphemeral(t.Context(), "{r1}:room:panic:events", n.clientOf(1), m); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, n.BroadcastEphemeral(t.Context(), "{r1}:room:panic:events", n.clientOf(1), m))
 	if code := sender.waitCloseCode(); code != CloseInternal {
 		t.Errorf("the socket was closed with %d, want %d", code, CloseInternal)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -92,9 +93,7 @@ func emitWith(t testing.TB, db *redisdb.DB, publish, topic, eventType, pad strin
 	}
 	pos, err := code.Run(t.Context(), db.Client, keys, publish, idempotency.NewNonce(), time.Now().UnixMilli(), eventType,
 		valuesOf(eventType, pad), count).Text()
-	if err != nil {
-		t.Fatalf("emit: %v", err)
-	}
+	testkit.Check(t, err, "emit")
 	return pos
 }
 
@@ -103,14 +102,11 @@ func emitWith(t testing.TB, db *redisdb.DB, publish, topic, eventType, pad strin
 func forkHistory(t testing.TB, db *redisdb.DB, topic string, kept int) {
 	t.Helper()
 	last, _ := parseEntry(db.Client.LIndex(t.Context(), topic, int64(kept-1)).Val())
-	_, err := db.Client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
+	testkit.Must(db.Client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
 		tx.LTrim(t.Context(), topic, 0, int64(kept-1))
 		tx.HSet(t.Context(), stateKey(topic), "seq", last.pos.seq, "position", last.pos.String())
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func stateKey(topic string) string { return "{" + hashTag(topic) + "}:state:" + topic }
@@ -402,9 +398,7 @@ func (c *testClient) nextEvent() received {
 func (c *testClient) send(m request) {
 	c.t.Helper()
 	raw, _ := wire.Marshal(m)
-	if err := c.conn.WriteMessage(websocket.TextMessage, raw); err != nil {
-		c.t.Fatalf("send %s: %v", m.Type, err)
-	}
+	testkit.Check(c.t, c.conn.WriteMessage(websocket.TextMessage, raw), "send %s", m.Type)
 }
 
 // subscribe subscribes to a topic and returns the mode and the position of the reply.
@@ -498,10 +492,7 @@ type proxy struct {
 }
 
 func startProxy(t testing.TB, target string) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &proxy{listener: l, target: target, conns: map[net.Conn]struct{}{}}
 	p.wg.Go(func() {
 		for {
@@ -560,10 +551,7 @@ func (p *proxy) reconnect() {
 
 func openAt(t testing.TB, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // newDirectPairs returns so many clients that follow one topic from its start.
@@ -27,17 +28,12 @@ func newDirectPairs(t *testing.T, h *Hub, room *topic, n int) (pairs []*directPa
 
 // discardFrame reads a frame of less than 64 KiB, and allocates nothing.
 func (p *directPair) discardFrame(t *testing.T) {
-	head, err := p.reader.Peek(4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := testkit.Must(p.reader.Peek(4))(t)
 	size := 2 + int(head[1])
 	if head[1] == 126 {
 		size = 4 + int(binary.BigEndian.Uint16(head[2:]))
 	}
-	if _, err := p.reader.Discard(size); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.reader.Discard(size))(t)
 }
 
 // What an event or a message allocates on its way from the channel to four clients: of an event

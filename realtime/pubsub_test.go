@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -55,10 +56,7 @@ func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 	proxy.target = successor.Addr
 	proxy.mu.Unlock()
 	// The connections for commands move to the new server, the pub/sub connection does not.
-	err := openAt(t, old.URL()).Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, openAt(t, old.URL()).Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
 	pos := emit(t, openAt(t, successor.URL()), topic, "1")
 	if e := c.nextEvent(); e.Position != pos {
 		t.Fatalf("got %+v, want position %s", e, pos)
@@ -132,9 +130,7 @@ func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) {
 		kill := func(ctx context.Context, master *redis.Client) error {
 			return master.ClientKillByFilter(ctx, "TYPE", "pubsub").Err()
 		}
-		if err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), kill); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), kill))
 		for range topics {
 			e := c.next()
 			if e.Seq != last[e.RoomID]+1 || e.Seq != uint64(round+1) {
@@ -166,10 +162,7 @@ func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) {
 	c.subscribe(topic, "")
 	cluster := db.Client.(*redis.ClusterClient)
 	slot := cluster.ClusterKeySlot(t.Context(), topic).Val()
-	from, err := cluster.MasterForKey(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := testkit.Must(cluster.MasterForKey(t.Context(), topic))(t)
 	var to *redis.Client
 	for _, other := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		if m, _ := cluster.MasterForKey(t.Context(), other); m.Options().Addr != from.Options().Addr {
@@ -238,9 +231,7 @@ func TestSubscribingWithoutRedisIsRefusedInTime(t *testing.T) {
 	if _, err := n.firstClient(t).Subscribe(ctx, Subscription{Topic: "{r1}:room:down:events"}); err == nil {
 		t.Fatal("subscribed while Redis was down")
 	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	if mode, _ := c.subscribe("{r1}:room:down:events", ""); mode != "snapshot" {
 		t.Fatalf("subscribed as %s", mode)
 	}

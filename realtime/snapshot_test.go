@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // snapshotSource is a topic whose state a test changes. Its reads can be blocked.
@@ -299,9 +300,7 @@ func TestASnapshotOfALostHistoryIsReplaced(t *testing.T) {
 	want := emit(t, db, topic, "x")
 	say := func(seq, position string) {
 		t.Helper()
-		if err := db.Client.HSet(t.Context(), stateKey(topic), "seq", seq, "position", position).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), stateKey(topic), "seq", seq, "position", position).Err())
 	}
 	say("9", "9-aaaaaaaa")
 	c := dial(t, n, "user=2").listen()

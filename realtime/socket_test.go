@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Some of these tests guard against a trap of melody or gorilla/websocket. Their comments describe
@@ -109,10 +110,7 @@ func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 		})
 	}))
 	defer server.Close()
-	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, _ := testkit.Must2(websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil))(t)
 	defer func() { _ = conn.Close() }()
 	_ = conn.WriteMessage(websocket.BinaryMessage, []byte{1})
 	waitUntil(t, "the session has ended with two panics", func() bool {
@@ -200,10 +198,7 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) {
 		limit int
 	}{{n.url, 16 << 10}, {"ws" + strings.TrimPrefix(server.URL, "http"), 256 << 10}} {
 		for _, over := range []int{0, 1, 4 * c.limit} {
-			conn, _, err := websocket.DefaultDialer.Dial(c.url, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn, _ := testkit.Must2(websocket.DefaultDialer.Dial(c.url, nil))(t)
 			head, tail := `{"id":"x","payload":"`, `"}`
 			raw := head + strings.Repeat("y", c.limit+over-len(head)-len(tail)) + tail
 			_ = conn.WriteMessage(websocket.TextMessage, []byte(raw))
@@ -236,10 +231,7 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) {
 // size.
 func TestNoCompressionIsOffered(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
-	conn, response, err := (&websocket.Dialer{EnableCompression: true}).Dial(n.url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, response := testkit.Must2((&websocket.Dialer{EnableCompression: true}).Dial(n.url, nil))(t)
 	defer func() { _ = conn.Close() }()
 	if got := response.Header.Get("Sec-Websocket-Extensions"); got != "" {
 		t.Errorf("the server agreed to %s", got)
@@ -351,10 +343,7 @@ func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 	}
 	// A client must wait for the response before it sends frames. Bytes that come earlier end the
 	// connection.
-	conn, err := net.Dial("tcp", strings.TrimPrefix(n.url, "ws://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", strings.TrimPrefix(n.url, "ws://")))(t)
 	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nearly")
@@ -376,9 +365,7 @@ func TestDrainAnnouncesThenClosesThenReturns(t *testing.T) {
 		clients = append(clients, c)
 	}
 	dial(t, n, "user=99") // returns no close frame
-	if err := n.Drain(t.Context()); err != nil {
-		t.Fatalf("drain: %v", err)
-	}
+	testkit.Check(t, n.Drain(t.Context()), "drain")
 	if n.Stats().Clients != 0 {
 		t.Fatalf("%d sessions are left", n.Stats().Clients)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const stateTopic = "a state"
@@ -26,9 +27,7 @@ func (n *testNode) subscribeState(t *testing.T, user int64, topic string, varian
 		return slices.ContainsFunc(n.clients, func(c *Client) bool { return c.UserID() == user })
 	})
 	reply := []byte(`{"type":"subscribed"}`)
-	if err := n.clientOf(user).SubscribeState(StateSubscription{topic, variant, reply}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, n.clientOf(user).SubscribeState(StateSubscription{topic, variant, reply}))
 }
 
 func stateFrame(eventType string, seq int, pad string) []byte {

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // subscribeAll subscribes a client of the node to topics. The reply has "<mode> <position>" of
@@ -57,11 +58,8 @@ func TestOneReplyStandsBeforeTheEventsOfAllItsTopics(t *testing.T) {
 		}
 		refused := n.at(topics[2], "")
 		refused.Authorize = func(context.Context) error { return apierror.Forbidden }
-		err := n.subscribeAll(t.Context(), client,
-			n.at(topics[0], "0-0"), n.at(topics[1], ""), refused, n.at(topics[3], ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, n.subscribeAll(t.Context(), client,
+			n.at(topics[0], "0-0"), n.at(topics[1], ""), refused, n.at(topics[3], "")))
 		c.next() // hello
 		if got, text := c.next(), `"resume 0-0,snapshot `+want[3]+`,forbidden,rate_limited"`; string(got.Data) != text {
 			t.Fatalf("the reply is %+v (%s), want %s", got, got.Data, text)
@@ -72,9 +70,7 @@ func TestOneReplyStandsBeforeTheEventsOfAllItsTopics(t *testing.T) {
 			}
 		}
 		// What was refused holds nothing, and its place is free again.
-		if err := n.subscribeAll(t.Context(), client, n.at(topics[3], ""), n.at(topics[1], "0-0")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, n.subscribeAll(t.Context(), client, n.at(topics[3], ""), n.at(topics[1], "0-0")))
 		if got := c.next(); string(got.Data) != `"snapshot 0-0,resume 0-0"` {
 			t.Fatalf("the second reply is %+v (%s)", got, got.Data)
 		}
@@ -147,16 +143,12 @@ func TestHeldEventsComeAfterTheMissedOnes(t *testing.T) {
 			t.Fatalf("got %+v", hello)
 		}
 		held := Subscription{Topic: name, Implicit: true, HoldEvents: time.Hour}
-		if _, err := client.Subscribe(t.Context(), held); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(client.Subscribe(t.Context(), held))(t)
 		fresh := emit(t, db, name, "3")
 		v, _ := n.topics.Load(name)
 		waitUntil(t, "the node has the event", func() bool { return v.(*topic).head().String() == fresh })
 		again := Subscription{Topic: name, Implicit: true, AfterPosition: first}
-		if err := n.subscribeAll(t.Context(), client, again); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, n.subscribeAll(t.Context(), client, again))
 		if got := c.next(); string(got.Data) != `"resume `+first+`"` {
 			t.Fatalf("before the reply came %+v", got)
 		}
@@ -168,9 +160,7 @@ func TestHeldEventsComeAfterTheMissedOnes(t *testing.T) {
 
 		// Without such a request they come when the time is over.
 		held.HoldEvents = 20 * time.Millisecond
-		if _, err := client.Subscribe(t.Context(), held); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(client.Subscribe(t.Context(), held))(t)
 		last := emit(t, db, name, "5")
 		if e := c.next(); e.Position != last {
 			t.Fatalf("got %+v, want %s", e, last)
@@ -197,22 +187,16 @@ func TestTheExpiryOfASocketCanBeMoved(t *testing.T) {
 	c, other := dial(t, n, "user=1&expires=500ms").listen(), dial(t, n, "user=2&expires=500ms").listen()
 	waitUntil(t, "both are open", func() bool { return len(n.openUsers()) == 2 })
 	client := n.clientOf(1)
-	if err := client.SetExpiry(time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, client.SetExpiry(time.Now().Add(time.Hour)))
 	if code := other.waitCloseCode(); code != CloseExpired {
 		t.Errorf("closed with %d", code)
 	}
 	c.send(request{ID: "e", Payload: "alive"})
 	for c.next().ReplyTo != "e" {
 	}
-	if err := client.SetExpiry(time.Now().Add(30 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, client.SetExpiry(time.Now().Add(30*time.Millisecond)))
 	if code := c.waitCloseCode(); code != CloseExpired {
 		t.Errorf("closed with %d", code)
 	}
-	if err := client.SetExpiry(time.Now().Add(time.Hour)); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed socket got more time: %v", err)
-	}
+	testkit.WantError(t, client.SetExpiry(time.Now().Add(time.Hour)), ErrClosed, "a closed socket got more time")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // docs/traps.md lists what the tests of this file, and others, keep from coming back.
@@ -22,19 +23,13 @@ import (
 // melody's own ways to reach all sessions walk over every session under a lock, stop at the first
 // that is closed, or call handlers in which the same lock is taken.
 func TestMelodyCarriesSessionsAndRoutesNothing(t *testing.T) {
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir("."))(t)
 	calls := 0
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := testkit.Must(parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.SelectorExpr)
 			if !ok {
@@ -107,10 +102,7 @@ func TestASlowOnOpenDelaysNoPongs(t *testing.T) {
 		}})
 	}))
 	defer server.Close()
-	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, _ := testkit.Must2(websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil))(t)
 	defer func() { _ = conn.Close() }()
 	pong := make(chan struct{})
 	conn.SetPongHandler(func(string) error { close(pong); return nil })
@@ -119,18 +111,14 @@ func TestASlowOnOpenDelaysNoPongs(t *testing.T) {
 		_, _, err := conn.ReadMessage() // hello
 		read <- err
 	}()
-	if err := conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)))
 	select {
 	case <-pong:
 	case <-time.After(testTimeout):
 		t.Error("no pong came while OnOpen ran")
 	}
 	close(opened)
-	if err := <-read; err != nil {
-		t.Errorf("hello: %v", err)
-	}
+	testkit.Report(t, <-read, "hello")
 }
 
 // A handler of melody's for close frames would take the place of gorilla's, which returns them.
@@ -149,10 +137,7 @@ func TestTheCloseFrameOfAClientIsReturned(t *testing.T) {
 // Here a worker that is behind blocks nobody, and what does not fit is read from the list.
 func TestMessagesBeyondTheBacklogAreReadFromTheList(t *testing.T) {
 	h := New(redistest.Single(t), Options{})
-	topic, err := h.acquireTopic("{r1}:room:backlog:events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	topic := testkit.Must(h.acquireTopic("{r1}:room:backlog:events"))(t)
 	sent := make(chan struct{})
 	go func() { // no worker runs
 		defer close(sent)

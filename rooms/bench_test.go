@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // BenchmarkCreateJoinLeave is create, join, leave, leave of a paid room; store-µs is the CPU time
@@ -60,14 +61,14 @@ func BenchmarkFinish(b *testing.B) {
 		}
 		before := redistest.CPUTime(b, f.db)
 		for _, id := range ids {
-			must(b)(f.service.Finish(ctx, f.server(), id, firstOf(host, guest), noKey))
+			must(b)(f.service.Finish(ctx, f.Server(), id, firstOf(host, guest), noKey))
 		}
 		return (redistest.CPUTime(b, f.db) - before) / count
 	}
 	for b.Loop() {
 		var alone, feeding float64
 		for range turns { // by turns, so that the load of the machine is the same for both
-			f.settings.Boards = nil
+			f.Settings.Boards = nil
 			alone += finish() / turns
 			f.feedBoards()
 			feeding += finish() / turns
@@ -96,10 +97,7 @@ var cpu = regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`)
 
 // storeTime is the CPU time that the store has used, in µs.
 func (f *fixture) storeTime(b *testing.B) (µs float64) {
-	text, err := f.db.Client.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := testkit.Must(f.db.Client.Info(b.Context(), "cpu").Result())(b)
 	for _, m := range cpu.FindAllStringSubmatch(text, -1) {
 		seconds, _ := strconv.ParseFloat(m[1], 64)
 		µs += seconds * 1e6

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -40,17 +41,17 @@ func (f *fixture) makeDeadlines(t *testing.T) (d deadlines) {
 	d.match = f.startedRoom(t, f.paidRoom("1", 3), players()...)
 	d.turnHolders = map[string]int64{}
 	give := func(room rooms.Room, p principal.Caller) {
-		must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, p, 60), noKey))
+		must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, p, 60), noKey))
 		d.turnHolders[room.RoomID] = p.UserID
 	}
 	three := players()
 	d.turnSkipped = f.startedRoom(t, f.paidRoom("1", 3), three...)
 	give(d.turnSkipped, three[1])
-	f.settings.TurnTimeout = games.TurnForfeits
+	f.Settings.TurnTimeout = games.TurnForfeits
 	three = players()
 	d.turnForfeited = f.startedRoom(t, f.paidRoom("1", 3), three...)
 	give(d.turnForfeited, three[1])
-	f.settings.TurnTimeout = games.TurnSkips
+	f.Settings.TurnTimeout = games.TurnSkips
 	room, two := f.startConsensus(2, "1")
 	must(t)(f.service.Finish(ctx, two[0], room.RoomID, placesOf(two, "12"), noKey))
 	d.disputed = must(t)(f.service.Finish(ctx, two[1], room.RoomID, placesOf(two, "21"), noKey))
@@ -69,10 +70,7 @@ func (f *fixture) makeAllDue(d deadlines) {
 	}
 	for roomID := range d.turnHolders {
 		shard, _ := keys.RoomShard(roomID)
-		err := f.db.Client.ZAdd(f.t.Context(), keys.RoomTurns(shard), redis.Z{Score: 1, Member: roomID}).Err()
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, f.db.Client.ZAdd(f.t.Context(), keys.RoomTurns(shard), redis.Z{Score: 1, Member: roomID}).Err())
 	}
 }
 
@@ -98,9 +96,7 @@ func TestAStoreWhoseClockIsWrongEndsNoRoomAndNoTurn(t *testing.T) {
 		for _, ahead := range []time.Duration{100 * time.Hour, -time.Hour} {
 			f.makeAllDue(d)
 			clock.Move(ahead)
-			if _, err := f.service.Sweep(t.Context()); !errors.Is(err, redisdb.ErrSkewed) {
-				t.Errorf("%v: the sweep returns %v", ahead, err)
-			}
+			testkit.Fails(f.service.Sweep(t.Context()))(t, redisdb.ErrSkewed, "%v: the sweep returns", ahead)
 			f.requireUntouched(t, d, ahead.String())
 			if db.Clock.AllowsEnding() {
 				t.Errorf("%v: the node would go on at once", ahead)
@@ -112,9 +108,7 @@ func TestAStoreWhoseClockIsWrongEndsNoRoomAndNoTurn(t *testing.T) {
 		idle := d.open[0]
 		f.setBack(idle.RoomID, "changed", time.Hour)
 		f.makeAllDue(d)
-		if _, err := f.service.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(t.Context()))(t)
 		if r, err := f.service.Get(t.Context(), operator, idle.RoomID); r.CancelReason != "idle" {
 			t.Errorf("the idle room is %+v, %v", r, err)
 		}
@@ -163,19 +157,13 @@ func TestEveryRoomRefusesAJumpByItself(t *testing.T) {
 		if d.turnHolders[room.RoomID] != 0 {
 			index = keys.RoomTurns(shard)
 		}
-		if err := db.Client.ZAdd(t.Context(), index, redis.Z{Score: 1, Member: room.RoomID}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.ZAdd(t.Context(), index, redis.Z{Score: 1, Member: room.RoomID}).Err())
 		listed = index
-		if _, err := f.service.Sweep(t.Context()); !errors.Is(err, redisdb.ErrSkewed) {
-			t.Errorf("%s: the sweep returns %v", room.Status, err)
-		}
+		testkit.Fails(f.service.Sweep(t.Context()))(t, redisdb.ErrSkewed, "%s: the sweep returns", room.Status)
 		listed = ""
 		clock.Move(0)
 		redistest.LookAtClocks(t, db)
-		if err := db.Client.ZRem(t.Context(), index, room.RoomID).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.ZRem(t.Context(), index, room.RoomID).Err())
 	}
 	f.requireUntouched(t, d, "after the jumps")
 }

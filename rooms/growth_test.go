@@ -36,7 +36,7 @@ func TestPassersByLeaveNothingInARoom(t *testing.T) {
 func TestFillingALargeRoomLeavesSmallEvents(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	ctx := t.Context()
-	f.settings.MaxPlayers = rooms.MaxRoomPlayers
+	f.Settings.MaxPlayers = rooms.MaxRoomPlayers
 	id := must(t)(f.service.Create(ctx, f.newPlayer(0), rooms.CreateInput{MaxPlayers: 256}, noKey)).RoomID
 	for range 255 {
 		must(t)(f.service.Join(ctx, f.newPlayer(0), id, noKey))

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,9 +61,7 @@ func TestAResendAfterAnotherCallOfTheSamePlayerChangesNothing(t *testing.T) {
 		must(t)(f.service.Ready(ctx, p, id, true, noKey))
 		first := *last.Load()
 		want := must(t)(f.service.Ready(ctx, p, id, false, noKey))
-		if err := f.db.Client.Do(ctx, first...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Do(ctx, first...).Err())
 		got, err := f.service.Get(ctx, p, id)
 		if err != nil || got.Version != want.Version || got.Seats[0].Ready {
 			t.Fatalf("version %d, ready %t, %v; want version %d and not ready",
@@ -81,7 +80,7 @@ func TestAForfeitedPlayerMayNotOpenTheRematch(t *testing.T) {
 		must(t)(f.service.Start(ctx, a, id, noKey))
 		must(t)(f.service.Leave(ctx, c, id, noKey))
 		placements := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}
-		must(t)(f.service.Finish(ctx, f.server(), id, placements, noKey))
+		must(t)(f.service.Finish(ctx, f.Server(), id, placements, noKey))
 		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, c, id, noKey))
 		must(t)(f.service.Rematch(ctx, b, id, noKey))
 		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, c, id, noKey))
@@ -99,9 +98,7 @@ func TestATakenCodeIsNotOverwritten(t *testing.T) {
 				if !ok || !strings.Contains(*key, "}:code:") || !armed.CompareAndSwap(true, false) {
 					continue
 				}
-				if err := f.db.Client.Set(ctx, *key, "another room", 0).Err(); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, f.db.Client.Set(ctx, *key, "another room", 0).Err())
 				taken.Store(key)
 			}
 		}))
@@ -175,7 +172,7 @@ func TestARoomIsDueWhenItsTimeIsOver(t *testing.T) {
 		}
 		create := func(idle, age time.Duration) rooms.Room {
 			t.Helper()
-			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = idle, age, 3*time.Hour
+			f.Settings.IdleTimeout, f.Settings.MaxAge, f.Settings.MatchTimeout = idle, age, 3*time.Hour
 			return must(t)(f.service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey))
 		}
 		room := create(2*time.Hour, time.Hour)
@@ -185,7 +182,7 @@ func TestARoomIsDueWhenItsTimeIsOver(t *testing.T) {
 		started := must(t)(f.service.Start(ctx, p, room.RoomID, noKey))
 		requireDue(started, started.StartedAt.Add(3*time.Hour))
 		placements := []rooms.Placement{{UserID: p.UserID, Place: 1}}
-		finished := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, placements, noKey))
+		finished := must(t)(f.service.Finish(ctx, f.Server(), room.RoomID, placements, noKey))
 		requireDue(finished, finished.FinishedAt.Add(10*time.Minute)) // its events are dropped then
 		cancelled := must(t)(f.service.Cancel(ctx, p, create(time.Hour, time.Hour).RoomID, noKey))
 		requireDue(cancelled, cancelled.FinishedAt.Add(10*time.Minute))
@@ -200,7 +197,7 @@ func TestABannedPlayerMayNotOpenTheRematch(t *testing.T) {
 		must(t)(f.service.Join(ctx, banned, id, noKey))
 		must(t)(f.service.Kick(ctx, host, rooms.KickInput{RoomID: id, UserID: banned.UserID, Ban: true}, noKey))
 		must(t)(f.service.Start(ctx, host, id, noKey))
-		must(t)(f.service.Cancel(ctx, f.server(), id, noKey))
+		must(t)(f.service.Cancel(ctx, f.Server(), id, noKey))
 		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, banned, id, noKey))
 		must(t)(f.service.Rematch(ctx, host, id, noKey))
 		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, banned, id, noKey))
@@ -272,7 +269,7 @@ func TestAResultThatDoesNotShareOutThePotIsRejected(t *testing.T) {
 			"more than the largest": format(180, 120, 0, a, b, c) + "9:4:9007199254740993:;",
 		} {
 			replacement.Store(&[2]string{right, wrong})
-			mustFail(t, apierror.VersionConflict)(f.service.Finish(ctx, f.server(), id, placements, noKey))
+			mustFail(t, apierror.VersionConflict)(f.service.Finish(ctx, f.Server(), id, placements, noKey))
 			if now, err := f.service.Get(ctx, a, id); err != nil || now.Version != before.Version {
 				t.Fatalf("%s: %+v, %v", name, now, err)
 			}
@@ -300,7 +297,7 @@ func TestTheEventsOfARoomAreDroppedTenMinutesAfterItsEnd(t *testing.T) {
 			"finish": func(id string) rooms.Room {
 				must(t)(f.service.Start(ctx, a, id, noKey))
 				placements := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 1}}
-				return must(t)(f.service.Finish(ctx, f.server(), id, placements, noKey))
+				return must(t)(f.service.Finish(ctx, f.Server(), id, placements, noKey))
 			},
 			"cancel": func(id string) rooms.Room { return must(t)(f.service.Cancel(ctx, a, id, noKey)) },
 			"leave": func(id string) rooms.Room {
@@ -313,10 +310,10 @@ func TestTheEventsOfARoomAreDroppedTenMinutesAfterItsEnd(t *testing.T) {
 			},
 			"kick": func(id string) rooms.Room {
 				must(t)(f.service.Leave(ctx, b, id, noKey))
-				return must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: id, UserID: a.UserID}, noKey))
+				return must(t)(f.service.Kick(ctx, f.Server(), rooms.KickInput{RoomID: id, UserID: a.UserID}, noKey))
 			},
 			"sweep": func(id string) rooms.Room {
-				f.setBack(id, "changed", f.settings.IdleTimeout)
+				f.setBack(id, "changed", f.Settings.IdleTimeout)
 				f.makeDue(id)
 				return f.sweepUntil(rooms.Room{RoomID: id}, isCancelled)
 			},

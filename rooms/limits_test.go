@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -51,10 +52,9 @@ func (m *model) tighten(p principal.Caller) {
 	l.stake = min(l.stake, rapid.SampledFrom([]int64{7, 100, int64(wallet.MaxUnits)}).Draw(m.t, "stake"))
 	l.rooms = min(l.rooms, rapid.SampledFrom([]int64{1, 2, 1_000_000}).Draw(m.t, "rooms"))
 	l.loss = min(l.loss, rapid.SampledFrom([]int64{1, 107, 500, int64(wallet.MaxUnits)}).Draw(m.t, "loss"))
-	got, err := m.fixture.newLimits().Set(m.ctx, p, m.fixture.limitsInput(p.UserID, l.stake, l.rooms, l.loss))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	got := testkit.Must(
+		m.fixture.newLimits().Set(m.ctx, p, m.fixture.limitsInput(p.UserID, l.stake, l.rooms, l.loss)),
+	)(m.t)
 	if *got.OpenRooms != m.open[p.UserID] || int64(got.Lost.Units) != m.lost[p.UserID] {
 		m.t.Fatalf("player %d has %d open rooms and lost %d; want %d and %d", p.UserID, *got.OpenRooms, got.Lost.Units,
 			m.open[p.UserID], m.lost[p.UserID])
@@ -88,9 +88,7 @@ func TestJoinsThatRaceKeepThePlayersLimits(t *testing.T) {
 			"three losses":     {100, 399, 3, apierror.LossLimit},
 		} {
 			player, host := f.newPlayer(10_000), f.newPlayer(10_000)
-			if _, err := f.newLimits().Set(t.Context(), player, f.limitsInput(player.UserID, 100, c.open, c.loss)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.newLimits().Set(t.Context(), player, f.limitsInput(player.UserID, 100, c.open, c.loss)))(t)
 			var ids []string
 			for range 8 {
 				ids = append(ids, must(t)(f.service.Create(t.Context(), host, f.paidRoom("1", 2), noKey)).RoomID)
@@ -137,21 +135,17 @@ func TestAnExcludedPlayerLeavesAndIsPaid(t *testing.T) {
 		in := limits.Input{
 			UserID: a.UserID, TokenCode: f.token.Code, ExcludedUntil: new(new(time.Now().Add(time.Hour))),
 		}
-		if _, err := f.newLimits().Set(ctx, a, in); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.newLimits().Set(ctx, a, in))(t)
 		mustFail(t, apierror.SelfExcluded)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey)) // free rooms stay open
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
-		must(t)(f.service.Finish(ctx, f.server(), room.RoomID,
+		must(t)(f.service.Finish(ctx, f.Server(), room.RoomID,
 			[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}, noKey))
 		f.requireBalance(a, 1100, 0)
 		mustFail(t, apierror.SelfExcluded)(f.service.Rematch(ctx, a, room.RoomID, noKey))
 		for _, until := range []*time.Time{nil, new(time.Now().Add(time.Minute))} {
 			in.ExcludedUntil = &until
-			if _, err := f.newLimits().Set(ctx, a, in); !errors.Is(err, apierror.SelfExcluded) {
-				t.Errorf("the exclusion was shortened: %v", err)
-			}
+			testkit.Fails(f.newLimits().Set(ctx, a, in))(t, apierror.SelfExcluded, "the exclusion was shortened")
 		}
 	})
 }
@@ -162,7 +156,7 @@ func TestAStoppedGameMovesNoMoney(t *testing.T) {
 		ctx := t.Context()
 		var stopped atomic.Bool
 		service := rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, CheckMoney: func(game int64) error {
-			if stopped.Load() && game == f.game {
+			if stopped.Load() && game == f.GameID {
 				return apierror.StoreUnavailable.WithReason("stopped")
 			}
 			return nil
@@ -173,21 +167,15 @@ func TestAStoppedGameMovesNoMoney(t *testing.T) {
 		mustFail(t, apierror.StoreUnavailable)(service.Create(ctx, a, f.paidRoom("1", 2), noKey))
 		mustFail(t, apierror.StoreUnavailable)(service.Leave(ctx, a, room.RoomID, noKey))
 		must(t)(service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey))
-		if _, err := service.Get(ctx, a, room.RoomID); err != nil {
-			t.Error(err)
-		}
-		shard := keys.EconomyShard(f.game)
+		testkit.Report(t, testkit.ErrorOf(service.Get(ctx, a, room.RoomID)))
+		shard := keys.EconomyShard(f.GameID)
 		created := fmt.Sprint(time.Now().Add(-48 * time.Hour).UnixMilli())
 		f.db.Client.HSet(ctx, keys.Room(shard, room.RoomID), "created", created)
 		f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
-		if _, err := service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(service.Sweep(ctx))(t)
 		f.requireBalance(a, 900, 100)
 		stopped.Store(false)
-		if _, err := service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(service.Sweep(ctx))(t)
 		f.requireBalance(a, 1000, 0)
 	})
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // newMatch returns a match of new players, whose deadline is some time from now.
 func (f *fixture) newMatch(players int, wait time.Duration) (rooms.MatchInput, []principal.Caller) {
 	in := rooms.MatchInput{
-		GameID: f.game, TournamentID: 12, MatchID: "r2m5", Attempt: 1, RoundStart: time.UnixMilli(1_790_000_000_000),
+		GameID: f.GameID, TournamentID: 12, MatchID: "r2m5", Attempt: 1, RoundStart: time.UnixMilli(1_790_000_000_000),
 		Metadata: wire.RawJSON(`{"round": 2}`), Deadline: time.Now().Add(wait), MatchTimeout: time.Hour,
 	}
 	var callers []principal.Caller
@@ -30,17 +32,13 @@ func (f *fixture) newMatch(players int, wait time.Duration) (rooms.MatchInput, [
 
 func (f *fixture) openMatch(t *testing.T, in rooms.MatchInput) rooms.Room {
 	t.Helper()
-	room, err := f.service.OpenMatch(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return room
+	return testkit.Must(f.service.OpenMatch(t.Context(), in))(t)
 }
 
 // closeMatch closes a match, which must have a status then and be left by those who sat in it.
 func (f *fixture) closeMatch(t *testing.T, room rooms.Room, want rooms.Status, present ...principal.Caller) {
 	t.Helper()
-	status, seated, err := f.service.CloseMatch(t.Context(), f.game, room.RoomID)
+	status, seated, err := f.service.CloseMatch(t.Context(), f.GameID, room.RoomID)
 	ids := []int64{}
 	for _, p := range present {
 		ids = append(ids, p.UserID)
@@ -55,10 +53,7 @@ func TestAMatchIsOneRoomHoweverOftenItIsOpened(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		in, players := f.newMatch(2, time.Hour)
 		other := f.newService()
-		wantID, err := other.MatchRoomID(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantID := testkit.Must(other.MatchRoomID(t.Context(), in))(t)
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -132,7 +127,7 @@ func TestAMatchStartsWhenAllOfItsPlayersSit(t *testing.T) {
 			t.Errorf("%+v", room)
 		}
 		f.closeMatch(t, room, rooms.Started, p...)
-		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
+		room = must(t)(f.service.Finish(ctx, f.Server(), room.RoomID, []rooms.Placement{
 			{UserID: p[0].UserID, Place: 2}, {UserID: p[1].UserID, Place: 1}, {UserID: p[2].UserID, Place: 2},
 		}, noKey))
 		f.closeMatch(t, room, rooms.Finished, p...)
@@ -191,15 +186,13 @@ func TestAJoinOfTheLastInstantIsInOrOut(t *testing.T) {
 			var wg sync.WaitGroup
 			var joinErr, closeErr error
 			wg.Go(func() { _, joinErr = f.service.Join(t.Context(), p[1], room.RoomID, noKey) })
-			wg.Go(func() { _, _, closeErr = f.service.CloseMatch(t.Context(), f.game, room.RoomID) })
+			wg.Go(func() { _, _, closeErr = f.service.CloseMatch(t.Context(), f.GameID, room.RoomID) })
 			wg.Wait()
-			if closeErr != nil {
-				t.Fatal(closeErr)
-			}
+			testkit.Check(t, closeErr)
 			if joinErr == nil {
 				f.closeMatch(t, room, rooms.Started, p...)
 				started++
-			} else if code := describe(joinErr); code == apierror.RoomEnded.Code {
+			} else if code := domaintest.CodeOf(joinErr); code == apierror.RoomEnded.Code {
 				f.closeMatch(t, room, rooms.Cancelled, p[0])
 				cancelled++
 			} else {
@@ -221,7 +214,7 @@ func TestOnlyItsDeadlineStaffAndItsTournamentEndAMatchBeforeItsStart(t *testing.
 		mustFail(t, apierror.NotEnoughPlayers)(f.service.Start(ctx, p[0], room.RoomID, noKey))
 		kick := rooms.KickInput{RoomID: room.RoomID, UserID: p[1].UserID}
 		mustFail(t, apierror.Forbidden)(f.service.Kick(ctx, p[0], kick, noKey))
-		mustFail(t, apierror.Forbidden)(f.service.Kick(ctx, f.server(), kick, noKey))
+		mustFail(t, apierror.Forbidden)(f.service.Kick(ctx, f.Server(), kick, noKey))
 		must(t)(f.service.Leave(ctx, p[0], room.RoomID, noKey))
 		must(t)(f.service.Leave(ctx, p[1], room.RoomID, noKey))
 		f.closeMatch(t, room, rooms.Created)
@@ -230,9 +223,7 @@ func TestOnlyItsDeadlineStaffAndItsTournamentEndAMatchBeforeItsStart(t *testing.
 			t.Fatalf("it leaves %s", f.waiting(room.RoomID))
 		}
 		for range 2 {
-			if err := f.service.CancelMatch(ctx, f.game, room.RoomID, rooms.ReasonTournament); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, f.service.CancelMatch(ctx, f.GameID, room.RoomID, rooms.ReasonTournament))
 		}
 		f.closeMatch(t, room, rooms.Cancelled)
 		if text := f.waiting(room.RoomID); !strings.Contains(text, "|CANCELLED|tournament|") {
@@ -241,7 +232,7 @@ func TestOnlyItsDeadlineStaffAndItsTournamentEndAMatchBeforeItsStart(t *testing.
 
 		in.Attempt++
 		room = f.openMatch(t, in)
-		room = must(t)(f.service.Cancel(ctx, f.server(), room.RoomID, noKey))
+		room = must(t)(f.service.Cancel(ctx, f.Server(), room.RoomID, noKey))
 		if room.CancelReason != "server" {
 			t.Errorf("%+v", room)
 		}
@@ -277,7 +268,7 @@ func TestAMatchIsWonByTheLastPlayerWhoIsLeft(t *testing.T) {
 func TestAMatchCountsForNoQuotaOfOpenRooms(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.service = rooms.New(f.db, f.wallet, f, f, rooms.Options{
-			Shards: 1, KeyedHash: keyedHash, Quotas: rooms.Quotas{OpenRooms: 1, Seats: 32},
+			Shards: 1, KeyedHash: domaintest.KeyedHash, Quotas: rooms.Quotas{OpenRooms: 1, Seats: 32},
 		})
 		in, p := f.newMatch(2, time.Hour)
 		for in.Attempt < 4 {
@@ -286,7 +277,7 @@ func TestAMatchCountsForNoQuotaOfOpenRooms(t *testing.T) {
 		}
 		room := must(t)(f.service.Create(t.Context(), p[0], rooms.CreateInput{MaxPlayers: 2}, noKey))
 		mustFail(t, apierror.LimitReached)(f.service.Create(t.Context(), p[0], rooms.CreateInput{MaxPlayers: 2}, noKey))
-		must(t)(f.service.Cancel(t.Context(), f.server(), room.RoomID, noKey))
+		must(t)(f.service.Cancel(t.Context(), f.Server(), room.RoomID, noKey))
 	})
 }
 
@@ -295,20 +286,20 @@ func TestRoomsThatAreNoMatchAreNotFound(t *testing.T) {
 	room := must(t)(f.service.Create(t.Context(), f.newPlayer(0), rooms.CreateInput{MaxPlayers: 2}, noKey))
 	in, _ := f.newMatch(2, time.Hour)
 	match := f.openMatch(t, in)
-	unopened, _ := f.service.MatchRoomID(t.Context(), rooms.MatchInput{GameID: f.game, RoundStart: time.Now()})
+	unopened, _ := f.service.MatchRoomID(t.Context(), rooms.MatchInput{GameID: f.GameID, RoundStart: time.Now()})
 	for _, tt := range []struct {
 		game   int64
 		roomID string
-	}{{f.game, room.RoomID}, {f.game + 1, match.RoomID}, {f.game, unopened}} {
-		if _, _, err := f.service.CloseMatch(t.Context(), tt.game, tt.roomID); describe(err) != "room_not_found" {
+	}{{f.GameID, room.RoomID}, {f.GameID + 1, match.RoomID}, {f.GameID, unopened}} {
+		if _, _, err := f.service.CloseMatch(t.Context(), tt.game, tt.roomID); domaintest.CodeOf(err) != "room_not_found" {
 			t.Errorf("close %+v: %v", tt, err)
 		}
 		err := f.service.CancelMatch(t.Context(), tt.game, tt.roomID, rooms.ReasonTournament)
-		if describe(err) != "room_not_found" {
+		if domaintest.CodeOf(err) != "room_not_found" {
 			t.Errorf("cancel %+v: %v", tt, err)
 		}
 	}
-	if err := f.service.CancelMatch(t.Context(), f.game, match.RoomID, "other"); err == nil {
+	if err := f.service.CancelMatch(t.Context(), f.GameID, match.RoomID, "other"); err == nil {
 		t.Error("it is cancelled for a reason that the contract does not have")
 	}
 }

@@ -1,7 +1,6 @@
 package rooms_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMessagesAreAuthorized(t *testing.T) {
@@ -66,7 +66,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		},
 		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
 		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
-		"from a server":     {caller: f.server(), err: apierror.Forbidden},
+		"from a server":     {caller: f.Server(), err: apierror.Forbidden},
 		"from the operator": {caller: operator, err: apierror.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,18 +126,12 @@ func TestKeptSeatsAllowMessagesAndNeverRefuseThem(t *testing.T) {
 		t.Fatalf("the seats were kept at %q with error %v, want %q", cache.position, err, room.Position)
 	}
 	must(t)(f.service.Join(t.Context(), late, room.RoomID, noKey))
-	if err := send(late); err != nil {
-		t.Errorf("who sat down since cannot send: %v", err)
-	}
-	if err := send(f.newPlayer(0)); !errors.Is(err, apierror.NotParticipant) {
-		t.Errorf("a spectator gets %v", err)
-	}
+	testkit.Report(t, send(late), "who sat down since cannot send")
+	testkit.WantError(t, send(f.newPlayer(0)), apierror.NotParticipant, "a spectator gets")
 	shard, _ := keys.RoomShard(room.RoomID)
 	roomKey, _ := keys.RoomWithEvents(shard, room.RoomID)
 	f.db.Client.Del(t.Context(), roomKey)
-	if err := send(guest); err != nil {
-		t.Errorf("a message of a kept seat asked the store: %v", err)
-	}
+	testkit.Report(t, send(guest), "a message of a kept seat asked the store")
 }
 
 func TestAMessageIsAnEvent(t *testing.T) {
@@ -149,10 +143,7 @@ func TestAMessageIsAnEvent(t *testing.T) {
 		if payload != "" {
 			in.Payload = wire.RawJSON(payload)
 		}
-		m, err := f.service.AuthorizeMessage(t.Context(), host, in, noSeats{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(f.service.AuthorizeMessage(t.Context(), host, in, noSeats{}))(t)
 		var event struct {
 			Type   string       `json:"type"`
 			RoomID string       `json:"roomId"`
@@ -162,10 +153,9 @@ func TestAMessageIsAnEvent(t *testing.T) {
 		if err := wire.UnmarshalStrict(m.Event, &event); err != nil {
 			t.Fatalf("%v: %s", err, m.Event)
 		}
-		data, err := wire.Marshal(map[string]any{"from": host.UserID, "op": "move", "payload": wire.RawJSON(want)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(
+			wire.Marshal(map[string]any{"from": host.UserID, "op": "move", "payload": wire.RawJSON(want)}),
+		)(t)
 		if event.Type != "room.message" || event.RoomID != room.RoomID || string(event.Data) != string(data) {
 			t.Errorf("the event is %s, want data %s", m.Event, data)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // listMine returns the ids of all rooms that a player has, page by page, newest first.
@@ -18,10 +19,7 @@ func (f *fixture) listMine(t *testing.T, p principal.Caller, q rooms.ListQuery) 
 	q.Mine = true
 	var ids []string
 	for {
-		page, err := f.service.List(t.Context(), p, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(f.service.List(t.Context(), p, q))(t)
 		for _, r := range page.Items {
 			ids = append(ids, r.RoomID)
 		}
@@ -81,7 +79,7 @@ func TestMyRoomsAreThoseInWhichIHaveASeat(t *testing.T) {
 			t.Fatalf("of those without an entry %v", got)
 		}
 		placements := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}
-		must(t)(f.service.Finish(ctx, f.server(), paid.RoomID, placements, noKey))
+		must(t)(f.service.Finish(ctx, f.Server(), paid.RoomID, placements, noKey))
 		requireMine("finished", a, free)
 		requireMine("finished", b, private)
 		requireMine("finished", c)
@@ -103,14 +101,14 @@ func TestMyRoomsAreThoseInWhichIHaveASeat(t *testing.T) {
 		for _, p := range []principal.Caller{a, b, c} {
 			requireMine("all ended", p)
 			for _, shard := range []keys.Shard{
-				keys.EconomyShard(f.game), keys.FreeShard(0), keys.FreeShard(1), keys.FreeShard(2),
+				keys.EconomyShard(f.GameID), keys.FreeShard(0), keys.FreeShard(1), keys.FreeShard(2),
 			} {
 				if n := f.db.Client.Exists(ctx, keys.PlayerRooms(shard, p.UserID)).Val(); n != 0 {
 					t.Errorf("%s keeps a list in %s", p.ActorID(), shard)
 				}
 			}
 		}
-		for _, caller := range []principal.Caller{f.server(), operator} {
+		for _, caller := range []principal.Caller{f.Server(), operator} {
 			_, err := f.service.List(ctx, caller, rooms.ListQuery{Mine: true})
 			if apiErr, ok := apierror.As(err); !ok || apiErr.Code != apierror.InvalidRequest.Code ||
 				len(apiErr.FieldErrors) != 1 || apiErr.FieldErrors[0].Field != "mine" {
@@ -131,12 +129,12 @@ func TestReservedSeatsLeaveTheListsOfTheirPlayers(t *testing.T) {
 			"ready": func(r rooms.Room) rooms.Room { return must(t)(f.service.Ready(ctx, a, r.RoomID, true, noKey)) },
 			"leave": func(r rooms.Room) rooms.Room { return must(t)(f.service.Leave(ctx, a, r.RoomID, noKey)) },
 			"kick": func(r rooms.Room) rooms.Room {
-				return must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: r.RoomID, UserID: a.UserID}, noKey))
+				return must(t)(f.service.Kick(ctx, f.Server(), rooms.KickInput{RoomID: r.RoomID, UserID: a.UserID}, noKey))
 			},
 			"cancel": func(r rooms.Room) rooms.Room { return must(t)(f.service.Cancel(ctx, a, r.RoomID, noKey)) },
 			"sweep": func(r rooms.Room) rooms.Room {
 				f.makeDue(r.RoomID)
-				f.setBack(r.RoomID, "changed", f.settings.IdleTimeout)
+				f.setBack(r.RoomID, "changed", f.Settings.IdleTimeout)
 				return f.sweepUntil(r, isCancelled)
 			},
 		} {
@@ -145,7 +143,7 @@ func TestReservedSeatsLeaveTheListsOfTheirPlayers(t *testing.T) {
 				room := must(t)(f.service.Create(ctx, a, in, noKey))
 				must(t)(f.service.Join(ctx, b, room.RoomID, noKey))
 				must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
-				must(t)(f.service.Cancel(ctx, f.server(), room.RoomID, noKey))
+				must(t)(f.service.Cancel(ctx, f.Server(), room.RoomID, noKey))
 				rematch := must(t)(f.service.Rematch(ctx, a, room.RoomID, noKey))
 				if got := f.listMine(t, b, rooms.ListQuery{}); !slices.Equal(got, []string{rematch.RoomID}) {
 					t.Fatalf("%s: before it %v", name, got)
@@ -171,7 +169,7 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		g := newFixture(t, f.db)
-		g.token = f.token // the same token in both
+		g.token, g.money.Token = f.token, f.token // the same in both games
 		a, b, other := f.newPlayer(1000), f.newPlayer(1000), g.newPlayer(1000)
 		mine := must(t)(f.service.Create(ctx, a, f.paidRoom("2", 2), noKey))
 		theirs := must(t)(g.service.Create(ctx, other, g.paidRoom("3", 2), noKey))
@@ -184,12 +182,10 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 		}
 
 		// A room of another game does not exist, whichever way one asks for it.
-		if _, err := f.service.Get(ctx, a, theirs.RoomID); !errors.Is(err, apierror.RoomNotFound) {
-			t.Error(err)
-		}
+		testkit.Fails(f.service.Get(ctx, a, theirs.RoomID))(t, apierror.RoomNotFound)
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, a, theirs.RoomID, noKey))
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, a, free.RoomID, noKey))
-		mustFail(t, apierror.RoomNotFound)(f.service.Cancel(ctx, f.server(), theirs.RoomID, noKey))
+		mustFail(t, apierror.RoomNotFound)(f.service.Cancel(ctx, f.Server(), theirs.RoomID, noKey))
 		byCode := func(caller principal.Caller, gameID int64, r rooms.Room, want *apierror.Error) {
 			t.Helper()
 			got, err := f.service.GetByCode(ctx, caller, gameID, r.Code)
@@ -198,26 +194,23 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 			}
 		}
 		byCode(a, 0, mine, nil)
-		byCode(a, f.game, mine, nil)
-		byCode(a, g.game, theirs, apierror.GameNotFound)
+		byCode(a, f.GameID, mine, nil)
+		byCode(a, g.GameID, theirs, apierror.GameNotFound)
 		byCode(a, 0, theirs, apierror.RoomNotFound)
 		byCode(a, 0, free, apierror.RoomNotFound)
 		byCode(other, 0, theirs, nil)
-		byCode(g.server(), 0, free, nil)
-		byCode(operator, f.game, mine, nil)
-		byCode(operator, g.game, theirs, nil)
-		byCode(operator, f.game, theirs, apierror.RoomNotFound)
+		byCode(g.Server(), 0, free, nil)
+		byCode(operator, f.GameID, mine, nil)
+		byCode(operator, g.GameID, theirs, nil)
+		byCode(operator, f.GameID, theirs, apierror.RoomNotFound)
 		byCode(operator, 0, theirs, apierror.InvalidRequest)
-		byCode(operator, g.game, free, nil)
+		byCode(operator, g.GameID, free, nil)
 
 		list := func(caller principal.Caller, gameID int64) (ids []string) {
 			t.Helper()
-			page, err := f.service.List(ctx, caller, rooms.ListQuery{GameID: gameID, Limit: 100})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := testkit.Must(f.service.List(ctx, caller, rooms.ListQuery{GameID: gameID, Limit: 100}))(t)
 			for _, r := range page.Items {
-				if r.GameID != f.game && r.GameID != g.game {
+				if r.GameID != f.GameID && r.GameID != g.GameID {
 					continue // of another test on the same store
 				}
 				ids = append(ids, r.RoomID)
@@ -233,8 +226,8 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 			want   []string
 		}{
 			{operator, 0, all},
-			{operator, f.game, []string{mine.RoomID}},
-			{f.server(), 0, []string{mine.RoomID}},
+			{operator, f.GameID, []string{mine.RoomID}},
+			{f.Server(), 0, []string{mine.RoomID}},
 		} {
 			if got := list(c.caller, c.gameID); strings.Join(got, " ") != strings.Join(c.want, " ") {
 				t.Errorf("the %s sees in game %d %v, want %v", c.caller.Role, c.gameID, got, c.want)

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -134,7 +135,7 @@ func (m *model) setTurn(r *modelRoom, p principal.Caller, user int64) string {
 		return scripts.OK
 	}
 	r.version++
-	forfeits := m.fixture.settings.TurnTimeout == games.TurnForfeits
+	forfeits := m.fixture.Settings.TurnTimeout == games.TurnForfeits
 	r.giveTurn(user, forfeits && (r.entry == 0 || p.Role == principal.Server))
 	return scripts.OK
 }
@@ -148,7 +149,7 @@ func (m *model) endTurn(r *modelRoom) {
 	if r.status == rooms.Started {
 		user := r.shared.turn
 		if r.shared.forfeits {
-			m.leave(r, principal.Caller{Role: principal.Player, UserID: user, GameID: m.fixture.game})
+			m.leave(r, principal.Caller{Role: principal.Player, UserID: user, GameID: m.fixture.GameID})
 		} else {
 			r.version++
 			r.passTurn(user)
@@ -164,10 +165,7 @@ func (m *model) endTurn(r *modelRoom) {
 		m.t.Fatalf("the sweep looked at %d rooms, %v", n, err)
 	}
 	for range 2 { // what another leader does then
-		got, err := m.service.Get(m.ctx, operator, r.id)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		got := testkit.Must(m.service.Get(m.ctx, operator, r.id))(m.t)
 		m.requireSame("the end of a turn", r, got)
 		if n, err := m.service.Sweep(m.ctx); n != 0 || err != nil {
 			m.t.Fatalf("another sweep looked at %d rooms, %v", n, err)
@@ -185,12 +183,8 @@ func (f *fixture) setTurnBack(roomID string) {
 		f.t.Fatalf("the turn of %s is %v", roomID, values)
 	}
 	values[slices.Index(scripts.RoomTurn.Names, "deadline")] = "1"
-	if err := f.db.Client.HSet(ctx, room, "turn", strings.Join(values, "|")).Err(); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.db.Client.ZAdd(ctx, keys.RoomTurns(shard), redis.Z{Score: 1, Member: roomID}).Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.HSet(ctx, room, "turn", strings.Join(values, "|")).Err())
+	testkit.Check(f.t, f.db.Client.ZAdd(ctx, keys.RoomTurns(shard), redis.Z{Score: 1, Member: roomID}).Err())
 }
 
 // requireSameState requires that the shared state and the turn of a room are those of the model.

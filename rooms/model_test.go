@@ -29,6 +29,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -685,12 +687,12 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	var rc idempotency.Receipt
 	if rapid.IntRange(0, 2).Draw(m.t, "keyed") == 0 {
 		m.keyCount++
-		rc = idempotency.Receipt{KeyDigest: fmt.Sprintf("%d-%d", m.fixture.game, m.keyCount), Fingerprint: what}
+		rc = idempotency.Receipt{KeyDigest: fmt.Sprintf("%d-%d", m.fixture.GameID, m.keyCount), Fingerprint: what}
 	}
 	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
 	m.losesReplies.Store(false)
-	code := describe(err)
+	code := domaintest.CodeOf(err)
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
 	}
@@ -703,16 +705,6 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code && code != apierror.Forbidden.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: r, send: do})
 	}
-}
-
-func describe(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
 }
 
 // requireSame requires that a room equals that of the model.
@@ -756,7 +748,7 @@ func (m *model) requireStoreAgrees() {
 	pipe := m.fixture.db.Client.Pipeline()
 	logs, heads := map[*modelRoom]*redis.StringSliceCmd{}, map[*modelRoom]*redis.SliceCmd{}
 	wallets, lines := map[int64]*redis.StringCmd{}, map[int64]*redis.StringSliceCmd{}
-	game, code := m.fixture.game, m.fixture.token.Code
+	game, code := m.fixture.GameID, m.fixture.token.Code
 	for _, r := range m.rooms {
 		shard, _ := keys.RoomShard(r.id)
 		logs[r] = pipe.LRange(m.ctx, keys.RoomEvents(shard, r.id), int64(len(r.positions)-r.dropped), -1)
@@ -949,11 +941,9 @@ func (m *model) requireEntries(what string, got []string, list []modelEntry) {
 func (m *model) requireTotals(free, held int64) {
 	m.t.Helper()
 	if rapid.IntRange(0, 3).Draw(m.t, "fold") == 0 {
-		if err := m.fixture.wallet.Fold(m.ctx, m.fixture.game); err != nil {
-			m.t.Fatal(err)
-		}
+		testkit.Check(m.t, m.fixture.wallet.Fold(m.ctx, m.fixture.GameID))
 	}
-	report, err := moneytest.NewAudit(m.fixture.db, m.fixture.wallet).Audit(m.ctx, m.fixture.game)
+	report, err := moneytest.NewAudit(m.fixture.db, m.fixture.wallet).Audit(m.ctx, m.fixture.GameID)
 	if err != nil || !report.Balanced {
 		m.t.Fatalf("the books do not balance: %+v, %v", report, err)
 	}
@@ -1022,10 +1012,7 @@ func (m *model) passTime(r *modelRoom) {
 		m.t.Fatalf("the sweep looked at %d rooms, %v", n, err)
 	}
 	if !r.gone {
-		got, err := m.service.Get(m.ctx, operator, r.id)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		got := testkit.Must(m.service.Get(m.ctx, operator, r.id))(m.t)
 		m.requireSame("sweep", r, got)
 	}
 }
@@ -1051,9 +1038,9 @@ func (m *model) step() {
 	caller := p // of the methods that are for the host
 	switch draw("caller", 4) {
 	case 0, 1:
-		caller = principal.Caller{Role: principal.Player, UserID: r.host, GameID: m.fixture.game}
+		caller = principal.Caller{Role: principal.Player, UserID: r.host, GameID: m.fixture.GameID}
 	case 2:
-		caller = m.fixture.server()
+		caller = m.fixture.Server()
 	}
 	other := m.players[draw("other", len(m.players))].UserID
 	switch what {
@@ -1086,7 +1073,7 @@ func (m *model) step() {
 	case "finish":
 		results, places, valid := m.drawPlacements(r)
 		m.call(what, m.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
-			return m.service.Finish(m.ctx, m.fixture.server(), r.id, results, rc)
+			return m.service.Finish(m.ctx, m.fixture.Server(), r.id, results, rc)
 		})
 	case "report":
 		if !r.consensus {
@@ -1173,7 +1160,7 @@ func (m *model) create(p principal.Caller) {
 		tie:       rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
 		consensus: rapid.Bool().Draw(t, "consensus"), feeds: rapid.Bool().Draw(t, "feeds"),
 	}
-	if m.fixture.settings.Boards = nil; n.feeds {
+	if m.fixture.Settings.Boards = nil; n.feeds {
 		m.fixture.feedBoards()
 	}
 	in := rooms.CreateInput{
@@ -1258,14 +1245,14 @@ func (m *model) replay() {
 	if want == scripts.OK && k.room.gone {
 		want = apierror.RoomNotFound.Code
 	}
-	if code := describe(err); code != want || !a.Replayed {
+	if code := domaintest.CodeOf(err); code != want || !a.Replayed {
 		m.t.Fatalf("%s again: %s (replayed: %v), want %s, first %s", k.rc.Fingerprint, code, a.Replayed, want, k.code)
 	}
 	if want == scripts.OK {
 		m.requireSame("replay", k.room, *a.Room)
 	}
 	_, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
-	if code := describe(err); code != apierror.IdempotencyKeyReused.Code {
+	if code := domaintest.CodeOf(err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
 }
@@ -1282,15 +1269,15 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			f := newCase(t, db)
 			f.t = rt
-			f.settings.StateKeys = modelStateKeys
-			f.settings.TurnTimeout = rapid.SampledFrom([]games.TurnTimeout{games.TurnSkips, games.TurnForfeits}).
+			f.Settings.StateKeys = modelStateKeys
+			f.Settings.TurnTimeout = rapid.SampledFrom([]games.TurnTimeout{games.TurnSkips, games.TurnForfeits}).
 				Draw(rt, "what ends a turn")
-			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = modelIdle, modelAge, modelMatch
+			f.Settings.IdleTimeout, f.Settings.MaxAge, f.Settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
 				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
 				lines: map[int64][]modelEntry{}, lineCounts: map[int64]int64{},
 				limits: map[int64]*modelLimits{}, lost: map[int64]int64{}, open: map[int64]int64{},
-				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Shards: modelShards, Retention: modelKeep}),
+				service: rooms.New(db, f.wallet, f, f, rooms.Options{Shards: modelShards, Retention: modelKeep}),
 			}
 			for range 4 {
 				units := rapid.SampledFrom([]int64{int64(wallet.MaxUnits), 1000, 5, 0}).Draw(rt, "units")
@@ -1308,7 +1295,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				m.step()
 				m.requireStoreAgrees()
 			}
-			report, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(t.Context(), f.game)
+			report, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(t.Context(), f.GameID)
 			if err != nil || !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
 				rt.Fatalf("the books do not balance: %+v, %v", report, err)
 			}
@@ -1325,10 +1312,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 // checkpoints of the archive are made from it.
 func (m *model) requireLedgerHasStakes(db *redisdb.DB) {
 	m.t.Helper()
-	entries, err := db.Client.LRange(m.ctx, keys.Ledger(m.fixture.game), 0, -1).Result()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	entries := testkit.Must(db.Client.LRange(m.ctx, keys.Ledger(m.fixture.GameID), 0, -1).Result())(m.t)
 	replay := ledger.NewReplay()
 	for i, text := range entries {
 		replay.Apply(ledger.Decode(int64(i)+1, text))
@@ -1344,11 +1328,4 @@ func (m *model) requireLedgerHasStakes(db *redisdb.DB) {
 				strings.Join(entries, "\n"))
 		}
 	}
-}
-
-// gameSource returns the game of a fixture.
-type gameSource struct{ *fixture }
-
-func (g gameSource) Find(ctx context.Context, id int64) (games.Game, error) {
-	return g.fixture.Find(ctx, id)
 }

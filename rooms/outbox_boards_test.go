@@ -11,23 +11,12 @@ import (
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
-
-// Profiles and ListedFriends make the fixture the players of leaderboards.
-func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := map[int64]users.Profile{}
-	for _, id := range ids {
-		found[id] = users.Profile{ID: id}
-	}
-	return found, nil
-}
-
-func (f *fixture) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
 
 // crash is where a node dies when it applies a room.
 type crash int
@@ -43,7 +32,7 @@ func (f *fixture) newNode(next func() crash) *rooms.Service {
 	boards := leaderboards.New(f.db, f, f, leaderboards.Options{})
 	node := f.newService()
 	node.SetConsumer(rooms.FeedsBoards, func(ctx context.Context, e rooms.Ended) error {
-		if e.GameID != f.game || e.Status != rooms.Finished {
+		if e.GameID != f.GameID || e.Status != rooms.Finished {
 			return nil
 		}
 		at := next()
@@ -71,15 +60,12 @@ func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		rapid.Check(t, func(rt *rapid.T) {
 			f := newCase(t, db)
-			f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
+			f.Settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 			boards := leaderboards.New(db, f, f, leaderboards.Options{})
-			_, err := boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
+			testkit.Must(boards.Create(t.Context(), f.Server(), f.GameID, leaderboards.Definition{
 				Board: "wins", Name: "Wins", Operator: leaderboards.Sum, Writers: leaderboards.Writers{leaderboards.WriterRooms},
 				Shards: rapid.SampledFrom([]int{1, 8}).Draw(rt, "shards"),
-			})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			}))(rt)
 			deaths := rapid.SliceOfN(rapid.IntRange(0, 2), 12, 12).Draw(rt, "crashes of the node that ends rooms")
 			var applied atomic.Int64
 			f.service = f.newNode(func() crash { return crash(deaths[applied.Add(1)%int64(len(deaths))]) })
@@ -98,7 +84,7 @@ func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 				if rapid.Bool().Draw(rt, "the second one wins") {
 					first, second = b, a
 				}
-				must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(first, second), noKey))
+				must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(first, second), noKey))
 				won[first.UserID]++
 			}
 			total := 0
@@ -115,7 +101,7 @@ func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 			running.Wait()
 			f.sweep(f.newNode(func() crash { return noCrash }))
 			for _, p := range []principal.Caller{a, b} {
-				entry, err := boards.GetEntry(t.Context(), f.server(), f.game, "wins", leaderboards.Scope{}, p.UserID)
+				entry, err := boards.GetEntry(t.Context(), f.Server(), f.GameID, "wins", leaderboards.Scope{}, p.UserID)
 				if total == 0 {
 					continue
 				}
@@ -132,29 +118,24 @@ func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 func TestALeaderboardHasARoomThatEndedMomentsAgo(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
+		f.Settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 		boards := leaderboards.New(db, f, f, leaderboards.Options{})
-		_, err := boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{
+		testkit.Must(boards.Create(t.Context(), f.Server(), f.GameID, leaderboards.Definition{
 			Board: "wins", Name: "Wins", Writers: leaderboards.Writers{leaderboards.WriterRooms},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		f.service = f.newNode(func() crash { return noCrash })
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		go func() { stopped <- f.service.Run(ctx) }()
 		room, a, b := f.startGame(t, rooms.CreateInput{MaxPlayers: 2})
 		ended := time.Now()
-		must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		waitUntil(t, func() bool {
-			_, err := boards.GetEntry(t.Context(), f.server(), f.game, "wins", leaderboards.Scope{}, b.UserID)
+			_, err := boards.GetEntry(t.Context(), f.Server(), f.GameID, "wins", leaderboards.Scope{}, b.UserID)
 			return err == nil
 		})
 		t.Logf("after %v", time.Since(ended))
 		stop()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-stopped)
 	})
 }

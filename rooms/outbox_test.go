@@ -17,21 +17,19 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // feedBoards makes the rooms that are created from now on feed leaderboards.
 func (f *fixture) feedBoards() {
-	f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
+	f.Settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 }
 
 // waiting returns what waits in the outbox for the end of a room, "" for nothing.
 func (f *fixture) waiting(roomID string) string {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	all, err := f.db.Client.HGetAll(f.t.Context(), keys.RoomOutbox(shard)).Result()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	all := testkit.Must(f.db.Client.HGetAll(f.t.Context(), keys.RoomOutbox(shard)).Result())(f.t)
 	return all[roomID]
 }
 
@@ -46,7 +44,7 @@ type taker struct {
 
 // take adds a taker to a service.
 func (f *fixture) take(s *rooms.Service, err func(rooms.Ended) error) *taker {
-	k := &taker{gameID: f.game, err: err, came: make(chan struct{}, 1024)}
+	k := &taker{gameID: f.GameID, err: err, came: make(chan struct{}, 1024)}
 	s.SetConsumer(rooms.FeedsBoards, k.apply)
 	s.SetConsumer(rooms.FeedsMatch, k.apply)
 	return k
@@ -82,9 +80,7 @@ func (k *taker) rooms() (ids []string) {
 // sweep lets a service look once at what waits.
 func (f *fixture) sweep(s *rooms.Service) {
 	f.t.Helper()
-	if _, err := s.Sweep(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(s.Sweep(f.t.Context()))(f.t)
 }
 
 // startGame returns a game of two that has started.
@@ -101,7 +97,7 @@ func (f *fixture) finishGame(t *testing.T) rooms.Room {
 	t.Helper()
 	room, a, b := f.startGame(t, rooms.CreateInput{MaxPlayers: 2})
 	result := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}
-	return must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, result, noKey))
+	return must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, result, noKey))
 }
 
 func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
@@ -112,17 +108,15 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- f.service.Run(ctx) }()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
-		room = must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, []rooms.Placement{
+		room = must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, []rooms.Placement{
 			{UserID: a.UserID, Place: 2}, {UserID: b.UserID, Place: 1, Score: new(9.5)},
 		}, noKey))
 		<-k.came
 		waitUntil(t, func() bool { return f.waiting(room.RoomID) == "" })
 		stop()
-		if err := <-stopped; err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, <-stopped)
 		want := rooms.Ended{
-			RoomID: room.RoomID, GameID: f.game, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
+			RoomID: room.RoomID, GameID: f.GameID, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
 			TokenDecimals: 2, StartedAt: room.StartedAt, EndedAt: room.FinishedAt,
 			Places: []rooms.Place{{UserID: b.UserID, Place: 1, Score: "9.5", Payout: 500}, {UserID: a.UserID, Place: 2}},
 		}
@@ -161,9 +155,8 @@ func TestTheLeaderAppliesWhatANodeLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room := f.finishGame(t)
-		if err := f.db.Client.Del(t.Context(), keys.GamesLookedAt("outbox")).Err(); err != nil {
-			t.Fatal(err) // else it waits up to a minute for the next look at every game
-		}
+		// else it waits up to a minute for the next look at every game
+		testkit.Check(t, f.db.Client.Del(t.Context(), keys.GamesLookedAt("outbox")).Err())
 		other := f.newService()
 		k := f.take(other, nil)
 		ctx, stop := context.WithCancel(t.Context())
@@ -243,7 +236,7 @@ func TestARoomThatIsRejectedForGoodHoldsUpNoOther(t *testing.T) {
 var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room{
 	"finish": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, a, b := f.startGame(t, in)
-		return must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		return must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 	},
 	"reports": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		in.SettledBy = rooms.SettledByConsensus
@@ -262,11 +255,11 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 	},
 	"cancel of a dispute": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, _, _ := f.dispute(t, in)
-		return must(t)(f.service.Cancel(t.Context(), f.server(), room.RoomID, noKey))
+		return must(t)(f.service.Cancel(t.Context(), f.Server(), room.RoomID, noKey))
 	},
 	"cancel": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room := must(t)(f.service.Create(t.Context(), f.newPlayer(1000), in, noKey))
-		return must(t)(f.service.Cancel(t.Context(), f.server(), room.RoomID, noKey))
+		return must(t)(f.service.Cancel(t.Context(), f.Server(), room.RoomID, noKey))
 	},
 	"the last one leaves": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		a := f.newPlayer(1000)
@@ -285,14 +278,14 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(t.Context(), a, in, noKey))
 		kick := rooms.KickInput{RoomID: room.RoomID, UserID: a.UserID}
-		return must(t)(f.service.Kick(t.Context(), f.server(), kick, receiptOf(room.RoomID)))
+		return must(t)(f.service.Kick(t.Context(), f.Server(), kick, receiptOf(room.RoomID)))
 	},
 	"a turn is over": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		room, a, b := f.startGame(t, in)
 		for _, p := range []principal.Caller{a, b} {
 			turn := rooms.TurnInput{RoomID: room.RoomID, UserID: &p.UserID, Seconds: new(int64(60))}
-			if _, err := f.service.SetTurn(t.Context(), f.server(), turn, noKey); err != nil {
+			if _, err := f.service.SetTurn(t.Context(), f.Server(), turn, noKey); err != nil {
 				break // a paid room has ended
 			}
 			f.setTurnBack(room.RoomID)
@@ -305,7 +298,7 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 	},
 	"the time is over": func(t *testing.T, f *fixture, in rooms.CreateInput) rooms.Room {
 		room, _, _ := f.startGame(t, in)
-		f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+		f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 		f.makeDue(room.RoomID)
 		return f.sweepUntil(room, isCancelled)
 	},
@@ -330,7 +323,7 @@ func TestEveryEndOfARoomIsAppliedOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		for name, end := range endings {
 			for _, in := range []rooms.CreateInput{f.paidRoom("1", 2), {MaxPlayers: 2}} {
-				f.settings.Boards = nil
+				f.Settings.Boards = nil
 				if room := end(t, f, in); !room.Status.Ended() || f.waiting(room.RoomID) != "" {
 					t.Errorf("%s leaves %q without feeds: %s", name, f.waiting(room.RoomID), room.Status)
 				}
@@ -360,9 +353,9 @@ func TestARematchFeedsTheSame(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, rooms.CreateInput{MaxPlayers: 2})
-		must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		next := must(t)(f.service.Rematch(t.Context(), a, room.RoomID, noKey))
-		must(t)(f.service.Cancel(t.Context(), f.server(), next.RoomID, noKey))
+		must(t)(f.service.Cancel(t.Context(), f.Server(), next.RoomID, noKey))
 		if text := f.waiting(next.RoomID); !strings.Contains(text, "|boards|") {
 			t.Errorf("the rematch leaves %q", text)
 		}
@@ -377,7 +370,7 @@ func TestAnEndWhoseReplyWasLostIsApplied(t *testing.T) {
 		var losesReplies atomic.Bool
 		redistest.LoseReplies(f.db, losesReplies.Load)
 		losesReplies.Store(true)
-		must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		losesReplies.Store(false)
 		if text := f.waiting(room.RoomID); !strings.Contains(text, "|FINISHED|") {
 			t.Errorf("%q waits", text)

@@ -1,7 +1,6 @@
 package rooms_test
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -11,15 +10,13 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // parked returns what is parked of a room, without an id for nothing.
 func (f *fixture) parked(s *rooms.Service, roomID string) (one rooms.ParkedRoom) {
 	f.t.Helper()
-	list, err := s.Parked(f.t.Context(), operator)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	list := testkit.Must(s.Parked(f.t.Context(), operator))(f.t)
 	for i, p := range list {
 		if i > 0 && p.EndedAt.Before(list[i-1].EndedAt) {
 			f.t.Fatalf("%v is listed behind %v", p, list[i-1])
@@ -35,7 +32,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
-		room = must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, firstOf(a, b), noKey))
+		room = must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, firstOf(a, b), noKey))
 		free := f.finishGame(t)
 		node := f.newService()
 		gone := apierror.BoardNotFound.WithReason("the game has no leaderboard %q", "wins")
@@ -44,7 +41,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		applied := k.taken
 		for _, r := range []rooms.Room{room, free} {
 			want := rooms.ParkedRoom{
-				RoomID: r.RoomID, GameID: f.game, Feeds: "boards", EndedAt: r.FinishedAt,
+				RoomID: r.RoomID, GameID: f.GameID, Feeds: "boards", EndedAt: r.FinishedAt,
 				Problem: `board_not_found: the game has no leaderboard "wins"`,
 			}
 			if got := f.parked(f.service, r.RoomID); got != want {
@@ -52,9 +49,8 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 			}
 		}
 
-		if _, err := node.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardNotFound) {
-			t.Errorf("without the leaderboard: %v", err)
-		}
+		testkit.Fails(node.RetryParked(t.Context(), operator, room.RoomID))(
+			t, apierror.BoardNotFound, "without the leaderboard")
 		if f.parked(node, room.RoomID).RoomID == "" {
 			t.Error("a room that was refused again is not parked any more")
 		}
@@ -72,9 +68,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		if f.parked(f.service, room.RoomID).RoomID != "" || f.parked(f.service, free.RoomID).RoomID == "" {
 			t.Error("the room that was applied is parked, or the other one is not")
 		}
-		if _, err := later.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.RoomNotFound) {
-			t.Errorf("once more: %v", err)
-		}
+		testkit.Fails(later.RetryParked(t.Context(), operator, room.RoomID))(t, apierror.RoomNotFound, "once more")
 		if len(k.taken) != 1 {
 			t.Errorf("%d rooms came", len(k.taken))
 		}
@@ -86,9 +80,7 @@ func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
 	f.feedBoards()
 	room := f.finishGame(t)
 	shard, _ := keys.RoomShard(room.RoomID)
-	if err := f.db.Client.HSet(t.Context(), keys.RoomOutbox(shard), room.RoomID, "nonsense").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HSet(t.Context(), keys.RoomOutbox(shard), room.RoomID, "nonsense").Err())
 	k := f.take(f.service, nil)
 	f.sweep(f.service)
 	got := f.parked(f.service, room.RoomID)
@@ -105,17 +97,11 @@ func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
 
 func TestOnlyTheOperatorSeesParkedRooms(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	for _, caller := range []principal.Caller{f.server(), f.newPlayer(0)} {
-		if _, err := f.service.Parked(t.Context(), caller); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("the list is %v", err)
-		}
-		if _, err := f.service.RetryParked(t.Context(), caller, "x"); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("a try is %v", err)
-		}
+	for _, caller := range []principal.Caller{f.Server(), f.newPlayer(0)} {
+		testkit.Fails(f.service.Parked(t.Context(), caller))(t, apierror.Forbidden, "the list is")
+		testkit.Fails(f.service.RetryParked(t.Context(), caller, "x"))(t, apierror.Forbidden, "a try is")
 	}
-	if _, err := f.service.RetryParked(t.Context(), operator, "x"); !errors.Is(err, apierror.InvalidRequest) {
-		t.Errorf("no id is %v", err)
-	}
+	testkit.Fails(f.service.RetryParked(t.Context(), operator, "x"))(t, apierror.InvalidRequest, "no id is")
 }
 
 // What a consumer had applied of a room that is parked comes back with it, however late, and grows
@@ -130,17 +116,13 @@ func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
 	})
 	f.sweep(f.service)
 	applied = "wins:1,2"
-	if _, err := f.service.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardFull) {
-		t.Errorf("%v; want board_full", err)
-	}
+	testkit.Fails(f.service.RetryParked(t.Context(), operator, room.RoomID))(t, apierror.BoardFull)
 	if got := f.parked(f.service, room.RoomID).Problem; got != "board_full" {
 		t.Errorf("the problem is %q", got)
 	}
 	last := f.newService()
 	taken := f.take(last, nil)
-	if _, err := last.RetryParked(t.Context(), operator, room.RoomID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(last.RetryParked(t.Context(), operator, room.RoomID))(t)
 	var got []string
 	for _, e := range slices.Concat(k.taken, taken.taken) {
 		got = append(got, e.Applied)

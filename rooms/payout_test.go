@@ -48,7 +48,7 @@ func TestTheStoreHasThePayoutsOfTheContract(t *testing.T) {
 				players = append(players, f.newPlayer(entry))
 				must(t)(f.service.Join(t.Context(), players[len(players)-1], room.RoomID, noKey))
 			}
-			must(t)(f.service.Start(t.Context(), f.server(), room.RoomID, noKey))
+			must(t)(f.service.Start(t.Context(), f.Server(), room.RoomID, noKey))
 			leavers := 0
 			if n > 2 {
 				leavers = rapid.IntRange(0, n-2).Draw(rt, "leavers") // so that fewer places are reached
@@ -66,7 +66,7 @@ func TestTheStoreHasThePayoutsOfTheContract(t *testing.T) {
 				}
 				placements = append(placements, rooms.Placement{UserID: p.UserID, Place: place[p.UserID]})
 			}
-			must(t)(f.service.Finish(t.Context(), f.server(), room.RoomID, placements, noKey))
+			must(t)(f.service.Finish(t.Context(), f.Server(), room.RoomID, placements, noKey))
 
 			pot := new(big.Int).Mul(big.NewInt(entry), big.NewInt(int64(n)))
 			rake := new(big.Int).Mul(pot, big.NewInt(int64(rakeBps)))
@@ -98,7 +98,7 @@ func TestTheStoreHasThePayoutsOfTheContract(t *testing.T) {
 					}
 				}
 			}
-			entries := db.Client.LRange(t.Context(), keys.Ledger(f.game), -1, -1).Val()
+			entries := db.Client.LRange(t.Context(), keys.Ledger(f.GameID), -1, -1).Val()
 			got := map[string]string{}
 			for posting := range strings.SplitSeq(entries[0][strings.LastIndex(entries[0], "|")+1:], ";") {
 				account, units, _ := strings.Cut(posting, ":")

@@ -53,19 +53,19 @@ func TestARoomCountsForItsCreatorUntilItEnds(t *testing.T) {
 			must(t)(limited.Leave(ctx, b, room.RoomID, noKey)) // the last one ends it
 			room = create()
 			requireFull("after one was left by all")
-			must(t)(limited.Cancel(ctx, f.server(), room.RoomID, noKey))
+			must(t)(limited.Cancel(ctx, f.Server(), room.RoomID, noKey))
 			room = create()
 			must(t)(limited.Join(ctx, b, room.RoomID, noKey))
 			must(t)(limited.Start(ctx, a, room.RoomID, noKey))
 			requireFull("started")
-			must(t)(limited.Finish(ctx, f.server(), room.RoomID,
+			must(t)(limited.Finish(ctx, f.Server(), room.RoomID,
 				[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}, receiptOf("r"+room.RoomID)))
 			rematch := must(t)(limited.Rematch(ctx, a, room.RoomID, noKey))
 			requireFull("after a rematch")
 			must(t)(limited.Cancel(ctx, a, rematch.RoomID, noKey))
-			f.settings.IdleTimeout = 20 * time.Millisecond
+			f.Settings.IdleTimeout = 20 * time.Millisecond
 			room = create()
-			f.settings.IdleTimeout = time.Hour
+			f.Settings.IdleTimeout = time.Hour
 			f.sweepUntil(room, func(r rooms.Room, err error) bool { return err != nil || r.Status.Ended() })
 			room = create()
 			must(t)(limited.Cancel(ctx, a, room.RoomID, noKey))
@@ -77,7 +77,7 @@ func TestARoomCountsForItsCreatorUntilItEnds(t *testing.T) {
 			if n := f.db.Client.ZCard(ctx, made).Val(); n != most {
 				t.Errorf("the list has %d rooms", n)
 			}
-			if life := f.db.Client.PTTL(ctx, made).Val(); life <= 0 || life > f.settings.MaxAge+f.settings.MatchTimeout {
+			if life := f.db.Client.PTTL(ctx, made).Val(); life <= 0 || life > f.Settings.MaxAge+f.Settings.MatchTimeout {
 				t.Errorf("the list is kept for %s", life)
 			}
 		}

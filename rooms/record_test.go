@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const testRoomID = "01a201f5-243a-8000-81ab-bbfb36f90f05"
@@ -70,10 +71,7 @@ func storedRoom(seats int) map[string]string {
 func TestAStoredRoomIsDecodedByName(t *testing.T) {
 	hash := storedRoom(2)
 	hash["b5"], hash["bans"] = "1", "1"
-	r, err := decodeRoom(testRoomID, redisdb.HashOf(hash))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(decodeRoom(testRoomID, redisdb.HashOf(hash)))(t)
 	got := fmt.Sprint(r.RoomID, r.ID, r.GameID, r.TokenCode, r.TokenDecimals, r.Entry, r.MaxPlayers, r.MinPlayers,
 		r.FriendsOnly, r.Visibility, r.AutoStart, r.CreatorID, r.SettledBy, r.RakeBps, r.PayoutBps, r.Tie, r.Status,
 		r.HostID, r.Version, r.Position, r.Pot, r.Seq, r.bannedUsers, r.StartedAt.UnixMilli(), r.FinishedAt.IsZero(),
@@ -156,8 +154,6 @@ func BenchmarkDecodeRoom(b *testing.B) {
 	hash := redisdb.HashOf(storedRoom(8))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decodeRoom(testRoomID, hash); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(decodeRoom(testRoomID, hash))(b)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // startConsensus starts a room with consensus of n players who have paid the entry, "0" for none.
@@ -39,13 +40,9 @@ func (f *fixture) startConsensus(n int, entry string) (rooms.Room, []principal.C
 		} else {
 			_, err = f.service.Join(ctx, players[i], room.RoomID, noKey)
 		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, err)
 	}
-	if _, err = f.service.Start(ctx, players[0], room.RoomID, noKey); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.service.Start(ctx, players[0], room.RoomID, noKey))(f.t)
 	return room, players
 }
 
@@ -141,7 +138,7 @@ func TestStoriesOfConsensus(t *testing.T) {
 					case ':':
 						_, err = f.service.Finish(ctx, who, room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
 					case '!':
-						_, err = f.service.Finish(ctx, f.server(), room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
+						_, err = f.service.Finish(ctx, f.Server(), room.RoomID, list, receiptOf(fmt.Sprint(room.RoomID, i)))
 					case '-':
 						_, err = f.service.Leave(ctx, players[step[1]-'1'], room.RoomID, noKey)
 					case '=':
@@ -190,10 +187,7 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 	got := must(t)(f.service.Finish(ctx, players[0], room.RoomID, mine, noKey))
 	times := regexp.MustCompile(`,"matchDeadline":[^,}]*|("reportUntil"|"refundAt"):"[^"]*"`)
 	show := func(r rooms.Room) string {
-		text, err := wire.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(wire.Marshal(r))(t)
 		_, members, _ := strings.Cut(string(text), `"rematchRoomId":null`)
 		return times.ReplaceAllString(members, "$1")
 	}
@@ -211,12 +205,12 @@ func TestAReportIsSeenByTheOperatorOnly(t *testing.T) {
 		`{"userId":%[2]d,"results":[{"userId":%[2]d,"place":1},{"userId":%[1]d,"place":2}],"disputesLost":0}]}`,
 		players[0].UserID, players[1].UserID)
 	seen, err := f.service.Get(ctx, operator, room.RoomID)
-	page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.game, Status: rooms.Disputed})
+	page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.GameID, Status: rooms.Disputed})
 	if err != nil || listErr != nil || len(page.Items) != 1 || !strings.HasSuffix(show(seen), full) ||
 		show(page.Items[0]) != show(seen) {
 		t.Fatalf("the operator sees %s and %d rooms, %v, %v", show(seen), len(page.Items), err, listErr)
 	}
-	for _, other := range []principal.Caller{players[0], f.server()} {
+	for _, other := range []principal.Caller{players[0], f.Server()} {
 		seen, err := f.service.Get(ctx, other, room.RoomID)
 		if err != nil || strings.Contains(show(seen), "reports") || seen.DisputedAt.IsZero() {
 			t.Fatalf("%v sees %s, %v", other.Role, show(seen), err)
@@ -247,7 +241,7 @@ func TestPlayersListDisputedRoomsThatArePublic(t *testing.T) {
 	players := []principal.Caller{a, b}
 	must(t)(f.service.Finish(t.Context(), a, hidden.RoomID, placesOf(players, "12"), noKey))
 	must(t)(f.service.Finish(t.Context(), b, hidden.RoomID, placesOf(players, "21"), noKey))
-	for want, who := range map[int]principal.Caller{1: a, 2: f.server()} {
+	for want, who := range map[int]principal.Caller{1: a, 2: f.Server()} {
 		list, err := f.service.List(t.Context(), who, rooms.ListQuery{Status: rooms.Disputed})
 		if err != nil || len(list.Items) != want {
 			t.Errorf("%v lists %d disputed rooms, %v; want %d", who.Role, len(list.Items), err, want)
@@ -294,9 +288,7 @@ func TestAllReportAtOnceThroughTwoNodes(t *testing.T) {
 					list[0].Place, list[20].Place = list[20].Place, list[0].Place
 				}
 				calls = append(calls, func() {
-					if _, err := nodes[i%2].Finish(ctx, p, room.RoomID, list, noKey); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(nodes[i%2].Finish(ctx, p, room.RoomID, list, noKey)))
 				})
 			}
 			race(calls...)
@@ -350,7 +342,7 @@ func TestAReportRacesWhatElseEndsTheRoom(t *testing.T) {
 			// The last report and the deadline.
 			room, players = f.startConsensus(2, "1")
 			must(t)(f.service.Finish(ctx, players[0], room.RoomID, placesOf(players, "12"), noKey))
-			f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+			f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 			f.makeDue(room.RoomID)
 			race(func() {
 				_, err := nodes[0].Finish(ctx, players[1], room.RoomID, placesOf(players, "12"), noKey)
@@ -358,9 +350,7 @@ func TestAReportRacesWhatElseEndsTheRoom(t *testing.T) {
 					t.Error(err)
 				}
 			}, func() {
-				if _, err := nodes[1].Sweep(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, testkit.ErrorOf(nodes[1].Sweep(ctx)))
 			})
 			got, err = f.service.Get(ctx, operator, room.RoomID)
 			if err != nil || !got.Status.Ended() || (got.Status == rooms.Cancelled) != (got.CancelReason == "timeout") {
@@ -392,9 +382,7 @@ func TestADisputeIsDecidedOnce(t *testing.T) {
 				f.setBack(room.RoomID, "disputed", 72*time.Hour+time.Minute)
 				f.makeDue(room.RoomID)
 				calls = append(calls, func() {
-					if _, err := nodes[0].Sweep(ctx); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(nodes[0].Sweep(ctx)))
 				})
 			}
 			race(calls...)
@@ -430,9 +418,7 @@ func TestADisputeIsRefundedAfter72Hours(t *testing.T) {
 		f.setBack(room.RoomID, "started", 365*24*time.Hour)
 		f.setBack(room.RoomID, "disputed", 72*time.Hour-time.Minute)
 		f.makeDue(room.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		if got, err := f.service.Get(ctx, operator, room.RoomID); err != nil || got.Status != rooms.Disputed {
 			t.Fatalf("%s before its time, %v", got.Status, err)
 		}

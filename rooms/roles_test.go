@@ -88,11 +88,11 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 	stranger := f.newPlayer(0)
 	for _, c := range []principal.Caller{
 		{},
-		{GameID: f.game},
-		{Role: "x", GameID: f.game, UserID: guest.UserID},
-		{Role: principal.System, GameID: f.game},
+		{GameID: f.GameID},
+		{Role: "x", GameID: f.GameID, UserID: guest.UserID},
+		{Role: principal.System, GameID: f.GameID},
 		{Role: principal.Operator},
-		{Role: principal.Server, GameID: f.game + 1_000_000},
+		{Role: principal.Server, GameID: f.GameID + 1_000_000},
 		stranger,
 	} {
 		for verb, v := range verbs {

@@ -2,7 +2,6 @@ package rooms_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -22,11 +21,12 @@ import (
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,14 +36,14 @@ const fullRake = 10_000 // basis points
 
 // fixture is a service on a store with one game, whose settings and friendships the test sets.
 type fixture struct {
-	t        fataler
-	db       *redisdb.DB
-	service  *rooms.Service
-	wallet   *wallet.Service
-	token    wallet.Token
-	game     int64
-	settings games.Settings
-	friends  sync.Map // [2]int64 → true
+	*domaintest.Players
+	t       testkit.T
+	db      *redisdb.DB
+	service *rooms.Service
+	wallet  *wallet.Service
+	money   domaintest.Money
+	token   wallet.Token
+	friends sync.Map // [2]int64 → true
 }
 
 var lastID atomic.Int64 // players of all tests are different
@@ -84,48 +84,28 @@ const shards = 3
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
 	counter, _ := gameCounters.LoadOrStore(db, new(atomic.Int64))
-	f := &fixture{
-		t: t, db: db, game: counter.(*atomic.Int64).Add(1), settings: games.DefaultSettings(),
-	}
-	f.settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
-	f.settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	f := &fixture{Players: domaintest.NewPlayers(counter.(*atomic.Int64).Add(1)), t: t, db: db}
+	f.Born = time.Now()
+	f.Settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
+	f.Settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), f.GameID, 0).Err())
 	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.service = f.newService()
-	var err error
-	f.token, err = f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
+	f.money = domaintest.NewMoney(t, db, f.wallet, f.GameID, wallet.TokenDefinition{
+		Code: fmt.Sprintf("T%d", f.GameID), Name: "Test",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.token = f.money.Token
 	return f
 }
 
 // newService returns one more service on the same store.
 func (f *fixture) newService() *rooms.Service {
-	return rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, KeyedHash: keyedHash})
+	return rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, KeyedHash: domaintest.KeyedHash})
 }
 
-// keyedHash stands for the hash that only nodes can compute.
-func keyedHash(_ context.Context, label, text string) ([]byte, error) {
-	sum := sha256.Sum256([]byte(label + "\x00" + text))
-	return sum[:], nil
-}
-
+// Find finds every game: a sweep looks at those of other tests, too.
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
-	return games.Game{ID: id, Settings: f.settings}, nil
-}
-
-// Game returns the one game of the fixture for every player.
-func (f *fixture) Game(context.Context, int64) (int64, error) { return f.game, nil }
-
-func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
-
-func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: fmt.Sprintf(`Q"|ü%d`, id)}, nil
+	return games.Game{ID: id, Settings: f.Settings}, nil
 }
 
 func (f *fixture) AreFriends(_ context.Context, me int64, others ...int64) (map[int64]bool, error) {
@@ -145,22 +125,14 @@ func (f *fixture) makeFriends(a, b principal.Caller) {
 // newPlayer returns a new player with some units of the token.
 func (f *fixture) newPlayer(units int64) principal.Caller {
 	f.t.Helper()
-	p := principal.Caller{Role: principal.Player, UserID: lastID.Add(1), GameID: f.game}
+	p := f.Player(lastID.Add(1))
 	if units > 0 {
-		amount := wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))
-		in := wallet.CreditInput{UserID: p.UserID, TokenCode: f.token.Code, Amount: amount, Reason: "test"}
-		if _, err := f.wallet.Credit(f.t.Context(), operator, in, noKey); err != nil {
-			f.t.Fatal(err)
-		}
+		f.money.Credit(wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals)), p.UserID)
 	}
 	return p
 }
 
-func (f *fixture) server() principal.Caller {
-	return principal.Caller{Role: principal.Server, GameID: f.game}
-}
-
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
 var noKey idempotency.Receipt
 
@@ -172,9 +144,7 @@ func receiptOf(key string) idempotency.Receipt {
 func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
 	return func(a rooms.ChangeResult, err error) rooms.Room {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		return *a.Room
 	}
 }
@@ -199,22 +169,13 @@ func (f *fixture) paidRoom(entry string, maxPlayers int) rooms.CreateInput {
 // requireBalance requires what a player can spend and what is held, in minor units.
 func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 	f.t.Helper()
-	b, err := f.wallet.ReadBalance(f.t.Context(), p.GameID, p.UserID, f.token.Code)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if int64(b.SpendableUnits) != free || int64(b.HeldUnits) != held {
-		f.t.Fatalf("player %d has %d and holds %d; want %d and %d", p.UserID, b.SpendableUnits, b.HeldUnits, free, held)
-	}
+	f.money.WantBalance(p.UserID, wallet.Units(free), wallet.Units(held))
 }
 
 // requireBooksBalance requires that no unit was made or lost, by the totals and by a recount.
 func (f *fixture) requireBooksBalance() {
 	f.t.Helper()
-	report, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), 0)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	report := testkit.Must(moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), 0))(f.t)
 	if !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
 		f.t.Fatalf("the books do not balance: %+v", report)
 	}
@@ -224,23 +185,12 @@ func (f *fixture) requireBooksBalance() {
 func listEventTypes(t testing.TB, db *redisdb.DB, r rooms.Room) []string {
 	t.Helper()
 	shard, _ := keys.RoomShard(r.RoomID)
-	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, r.RoomID), 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(db.Client.LRange(t.Context(), keys.RoomEvents(shard, r.RoomID), 0, -1).Result())(t)
 	return parseEventTypes(t, entries, 0, r.RoomID)
 }
 
-// fataler is a test, or a case of a property.
-type fataler interface {
-	Helper()
-	Context() context.Context
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
 // parseEventTypes returns the types of the entries that follow the first known ones.
-func parseEventTypes(t fataler, entries []string, known int, roomID string) []string {
+func parseEventTypes(t testkit.T, entries []string, known int, roomID string) []string {
 	t.Helper()
 	var types []string
 	for i, entry := range entries {
@@ -288,10 +238,7 @@ func eachStoreAtOnce(t *testing.T, test func(t *testing.T, f *fixture)) {
 
 func openEmbedded(t *testing.T) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -324,7 +271,7 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		}
 		mustFail(t, apierror.RoomFull)(f.service.Join(ctx, f.newPlayer(1000), room.RoomID, noKey))
 		mustFail(t, apierror.NotHost)(f.service.Start(ctx, b, room.RoomID, noKey))
-		mustFail(t, apierror.NotStarted)(f.service.Finish(ctx, f.server(), room.RoomID, nil, noKey))
+		mustFail(t, apierror.NotStarted)(f.service.Finish(ctx, f.Server(), room.RoomID, nil, noKey))
 		room = must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		if room.Status != rooms.Started || room.StartedAt.IsZero() {
 			t.Fatalf("started: %+v", room)
@@ -341,10 +288,10 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 			{UserID: a.UserID, Place: 2},
 		}
 		mustFail(t, apierror.Forbidden)(f.service.Finish(ctx, a, room.RoomID, result, noKey))
-		mustFail(t, apierror.InvalidRequest)(f.service.Finish(ctx, f.server(), room.RoomID, result[:2], noKey))
-		stranger := principal.Caller{Role: principal.Server, GameID: f.game + 1_000_000}
+		mustFail(t, apierror.InvalidRequest)(f.service.Finish(ctx, f.Server(), room.RoomID, result[:2], noKey))
+		stranger := principal.Caller{Role: principal.Server, GameID: f.GameID + 1_000_000}
 		mustFail(t, apierror.RoomNotFound)(f.service.Finish(ctx, stranger, room.RoomID, result, noKey))
-		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID, result, noKey))
+		room = must(t)(f.service.Finish(ctx, f.Server(), room.RoomID, result, noKey))
 		// pot 750, rake 24; of 726 the first gets 436 by rounding, the two others share 290.
 		if room.Status != rooms.Finished || room.Pot != 750 || room.Rake != 24 {
 			t.Fatalf("finished: %+v", room)
@@ -352,11 +299,11 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		f.requireBalance(a, 750+145, 0)
 		f.requireBalance(b, 750+145, 0)
 		f.requireBalance(c, 750+436, 0)
-		if again := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{result[2], result[0], result[1]},
+		if again := must(t)(f.service.Finish(ctx, f.Server(), room.RoomID, []rooms.Placement{result[2], result[0], result[1]},
 			noKey)); again.Version != room.Version {
 			t.Fatal("the same result again changed the room")
 		}
-		mustFail(t, apierror.ResultConflict)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
+		mustFail(t, apierror.ResultConflict)(f.service.Finish(ctx, f.Server(), room.RoomID, []rooms.Placement{
 			{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}, {UserID: c.UserID, Place: 3},
 		}, noKey))
 		mustFail(t, apierror.RoomEnded)(f.service.Cancel(ctx, operator, room.RoomID, noKey))
@@ -379,18 +326,15 @@ func TestARoomAsJSON(t *testing.T) {
 	if err != nil || len(page.Items) != 1 {
 		t.Fatalf("%+v, %v", page, err)
 	}
-	r := must(t)(f.service.Finish(t.Context(), f.server(), page.Items[0].RoomID,
+	r := must(t)(f.service.Finish(t.Context(), f.Server(), page.Items[0].RoomID,
 		[]rooms.Placement{{UserID: a.UserID, Place: 2}, {UserID: b.UserID, Place: 1, Score: new(3.0)}}, noKey))
-	text, err := wire.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(wire.Marshal(r))(t)
 	at := func(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }
 	user := func(p principal.Caller) string {
 		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.UserID, p.UserID)
 	}
 	want := strings.NewReplacer(
-		"$id", fmt.Sprint(r.ID), "$room", r.RoomID, "$code", r.Code, "$game", fmt.Sprint(f.game), "$tid",
+		"$id", fmt.Sprint(r.ID), "$room", r.RoomID, "$code", r.Code, "$game", fmt.Sprint(f.GameID), "$tid",
 		fmt.Sprint(f.token.ID), "$token", f.token.Code,
 		"$userA", user(a), "$userB", user(b), "$a", fmt.Sprint(a.UserID), "$b", fmt.Sprint(b.UserID), "$position", r.Position,
 		"$joinA", at(r.Seats[0].JoinedAt), "$joinB", at(r.Seats[1].JoinedAt), "$created", at(r.CreatedAt), "$started",
@@ -473,7 +417,7 @@ func TestATieForTheFirstPlaceCanRefund(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, room.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		must(t)(f.service.Leave(ctx, c, room.RoomID, noKey))
-		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID,
+		room = must(t)(f.service.Finish(ctx, f.Server(), room.RoomID,
 			[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 1}}, noKey))
 		if room.Status != rooms.Finished || room.Rake != 0 {
 			t.Fatalf("%+v", room)
@@ -506,7 +450,7 @@ func TestWhatTheHostMayDo(t *testing.T) {
 		if again := must(t)(f.service.TransferHost(ctx, b, id, b.UserID, noKey)); again.Version != room.Version {
 			t.Fatal("transferring to oneself changed the room")
 		}
-		room = must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: id, UserID: b.UserID, Ban: true}, noKey))
+		room = must(t)(f.service.Kick(ctx, f.Server(), rooms.KickInput{RoomID: id, UserID: b.UserID, Ban: true}, noKey))
 		if room.HostID != a.UserID {
 			t.Fatal("the host did not change back")
 		}
@@ -608,14 +552,14 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		ctx := t.Context()
 		a, friend, stranger := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
 		f.makeFriends(a, friend)
-		other := principal.Caller{Role: principal.Player, UserID: stranger.UserID, GameID: f.game + 1_000_000}
+		other := principal.Caller{Role: principal.Player, UserID: stranger.UserID, GameID: f.GameID + 1_000_000}
 		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := f.service.Get(ctx, p, r.RoomID)
 			f.requireSameHead(p, r.RoomID)
 			byCode, err2 := f.service.GetByCode(ctx, p, p.GameID, strings.ToLower(r.Code))
 			if p.Role == principal.Operator {
-				byCode, err2 = f.service.GetByCode(ctx, p, f.game, strings.ToLower(r.Code))
+				byCode, err2 = f.service.GetByCode(ctx, p, f.GameID, strings.ToLower(r.Code))
 			}
 			if want && (err1 != nil || err2 != nil || byID.RoomID != r.RoomID || byCode.RoomID != r.RoomID) {
 				t.Fatalf("%s does not see the room: %v, %v", p.ActorID(), err1, err2)
@@ -626,7 +570,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		}
 		private := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 4, Visibility: rooms.Private}, noKey))
 		for p, want := range map[principal.Caller]bool{
-			a: true, friend: true, stranger: false, other: false, f.server(): true, operator: true,
+			a: true, friend: true, stranger: false, other: false, f.Server(): true, operator: true,
 		} {
 			sees(p, private, want)
 		}
@@ -650,12 +594,12 @@ func TestWhoMaySeeARoom(t *testing.T) {
 
 		for id, want := range map[string]*apierror.Error{
 			"": apierror.InvalidRequest, "x": apierror.InvalidRequest,
-			"000000000000-4000-8000-0000-00000000":                apierror.InvalidRequest,
-			"0000000g-0000-4000-8000-000000000000":                apierror.InvalidRequest,
-			"00000000-0000-4000-8000-000000000000":                apierror.RoomNotFound,
-			"ffffffff-ffff-8000-8000-ffffffffffff":                apierror.RoomNotFound, // of a shard that does not exist
-			keys.NewRoomID(keys.FreeShard(0), time.Now()):         apierror.RoomNotFound,
-			keys.NewRoomID(keys.EconomyShard(f.game), time.Now()): apierror.RoomNotFound,
+			"000000000000-4000-8000-0000-00000000":                  apierror.InvalidRequest,
+			"0000000g-0000-4000-8000-000000000000":                  apierror.InvalidRequest,
+			"00000000-0000-4000-8000-000000000000":                  apierror.RoomNotFound,
+			"ffffffff-ffff-8000-8000-ffffffffffff":                  apierror.RoomNotFound, // of a shard that does not exist
+			keys.NewRoomID(keys.FreeShard(0), time.Now()):           apierror.RoomNotFound,
+			keys.NewRoomID(keys.EconomyShard(f.GameID), time.Now()): apierror.RoomNotFound,
 		} {
 			_, err := f.service.Get(ctx, operator, id)
 			apiErr := mustFail(t, want)(rooms.ChangeResult{}, err)
@@ -686,10 +630,7 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 			t.Helper()
 			var list []string
 			for {
-				page, err := f.service.List(ctx, p, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := testkit.Must(f.service.List(ctx, p, q))(t)
 				for _, r := range page.Items {
 					list = append(list, r.RoomID)
 				}
@@ -734,12 +675,12 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Created, HasFreeSeat: new(false)}), cheap)
 		must(t)(f.service.Start(ctx, a, cheap, noKey))
 		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Started}), cheap)
-		must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: dear, UserID: a.UserID}, noKey))
+		must(t)(f.service.Kick(ctx, f.Server(), rooms.KickInput{RoomID: dear, UserID: a.UserID}, noKey))
 		same(ids(friend, q), friendly, free)
-		if got := ids(f.server(), rooms.ListQuery{Limit: 100}); len(got) < 6 {
+		if got := ids(f.Server(), rooms.ListQuery{Limit: 100}); len(got) < 6 {
 			t.Fatalf("the server sees %v", got)
 		}
-		if got := ids(operator, rooms.ListQuery{Limit: 100, Status: rooms.Started, GameID: f.game}); len(got) != 1 ||
+		if got := ids(operator, rooms.ListQuery{Limit: 100, Status: rooms.Started, GameID: f.GameID}); len(got) != 1 ||
 			got[0] != cheap {
 			t.Fatalf("the operator sees %v", got)
 		}
@@ -747,16 +688,10 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 			t.Fatalf("the operator sees %v of all games", got)
 		}
 		for _, q := range []rooms.ListQuery{{Limit: 101}, {Limit: -1}, {Status: "OPEN"}, {Cursor: "???"}, {Cursor: "eA"}} {
-			if _, err := f.service.List(ctx, a, q); !errors.Is(err, apierror.InvalidRequest) {
-				t.Errorf("%+v: %v", q, err)
-			}
+			testkit.Fails(f.service.List(ctx, a, q))(t, apierror.InvalidRequest, "%+v", q)
 		}
-		if _, err := f.service.List(ctx, a, rooms.ListQuery{GameID: f.game + 1}); !errors.Is(err, apierror.GameNotFound) {
-			t.Error(err)
-		}
-		if _, err := f.service.AdminList(ctx, a, rooms.ListQuery{}); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.Fails(f.service.List(ctx, a, rooms.ListQuery{GameID: f.GameID + 1}))(t, apierror.GameNotFound)
+		testkit.Fails(f.service.AdminList(ctx, a, rooms.ListQuery{}))(t, apierror.Forbidden)
 	})
 }
 
@@ -773,9 +708,7 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 	for range 10 {
 		creators.Go(func() {
 			for range free / 10 {
-				if _, err := f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2}, noKey); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, testkit.ErrorOf(f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2}, noKey)))
 			}
 		})
 	}
@@ -791,10 +724,7 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 	list := func(q rooms.ListQuery) rooms.Page {
 		t.Helper()
 		before := reads.Load()
-		page, err := f.service.List(t.Context(), stranger, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(f.service.List(t.Context(), stranger, q))(t)
 		if read := int(reads.Load() - before); read != page.Scanned {
 			t.Errorf("%d rooms were read, but Scanned is %d", read, page.Scanned)
 		}
@@ -848,7 +778,7 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 
 func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	f.settings.MinRakeBps, f.settings.RakeBps, f.settings.MaxPlayers = 100, 200, 10
+	f.Settings.MinRakeBps, f.Settings.RakeBps, f.Settings.MaxPlayers = 100, 200, 10
 	a := f.newPlayer(int64(wallet.MaxUnits))
 	fields := func(in rooms.CreateInput, want ...string) {
 		t.Helper()
@@ -882,9 +812,9 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	}
 	noToken := rooms.CreateInput{MaxPlayers: 2, EntryTokenID: 1 << 40, RoomEntry: "1"}
 	mustFail(t, apierror.TokenNotFound)(f.service.Create(t.Context(), a, noToken, noKey))
-	otherGame := rooms.CreateInput{MaxPlayers: 2, GameID: f.game + 1}
+	otherGame := rooms.CreateInput{MaxPlayers: 2, GameID: f.GameID + 1}
 	mustFail(t, apierror.GameNotFound)(f.service.Create(t.Context(), a, otherGame, noKey))
-	mustFail(t, apierror.Forbidden)(f.service.Create(t.Context(), f.server(), rooms.CreateInput{MaxPlayers: 2}, noKey))
+	mustFail(t, apierror.Forbidden)(f.service.Create(t.Context(), f.Server(), rooms.CreateInput{MaxPlayers: 2}, noKey))
 	room := must(t)(f.service.Create(t.Context(), a, f.paidRoom("45035996273704.95", 2), noKey))
 	if room.RakeBps != 200 || room.ID < 1 {
 		t.Fatalf("%+v", room)
@@ -910,7 +840,7 @@ func TestARematchReservesSeatsForTheOthers(t *testing.T) {
 		mustFail(t, apierror.NotStarted)(f.service.Rematch(ctx, b, old.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, old.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Rematch(ctx, b, old.RoomID, noKey))
-		must(t)(f.service.Finish(ctx, f.server(), old.RoomID, []rooms.Placement{
+		must(t)(f.service.Finish(ctx, f.Server(), old.RoomID, []rooms.Placement{
 			{UserID: a.UserID, Place: 1},
 			{UserID: b.UserID, Place: 2},
 			{UserID: c.UserID, Place: 3},
@@ -1010,7 +940,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 				return f.service.Start(ctx, b, id, rc)
 			}, "start"+string(names))
 			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
-				return f.service.Finish(ctx, f.server(), id,
+				return f.service.Finish(ctx, f.Server(), id,
 					[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 1}}, rc)
 			}, "finish"+string(names))
 			again := twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
@@ -1024,12 +954,12 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		f.requireBalance(b, 250, 0)
 
 		// The first reply is returned although the same request is invalid now.
-		f.settings.MaxPlayers = 1
+		f.Settings.MaxPlayers = 1
 		if again, err := f.service.Create(ctx, a, f.paidRoom("2", 4), key("create2")); err != nil || !again.Replayed {
 			t.Fatalf("a create after the game's limits have changed: %+v, %v", again, err)
 		}
 		mustFail(t, apierror.InvalidRequest)(f.service.Create(ctx, a, f.paidRoom("2", 4), key("new")))
-		f.settings.MaxPlayers = 256
+		f.Settings.MaxPlayers = 256
 
 		// An error that depends on the state is kept: a late duplicate of the request never succeeds.
 		dear := must(t)(f.service.Create(ctx, a, f.paidRoom("3", 2), noKey))
@@ -1038,9 +968,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := wallet.CreditInput{UserID: b.UserID, TokenCode: f.token.Code, Amount: "5", Reason: "gift"}
-		if _, err := f.wallet.Credit(ctx, operator, in, noKey); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.wallet.Credit(ctx, operator, in, noKey))(t)
 		if again, err := f.service.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) ||
 			!again.Replayed {
 			t.Fatalf("the late duplicate: %+v, %v", again, err)
@@ -1105,7 +1033,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 			for _, p := range players[1:] {
 				must(t)(f.service.Join(ctx, p, room.RoomID, noKey))
 			}
-			must(t)(f.service.Start(ctx, f.server(), room.RoomID, noKey))
+			must(t)(f.service.Start(ctx, f.Server(), room.RoomID, noKey))
 			var wg sync.WaitGroup
 			for i, p := range players {
 				wg.Go(func() {
@@ -1115,7 +1043,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 				})
 			}
 			wg.Go(func() {
-				_, err := nodes[0].Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
+				_, err := nodes[0].Finish(ctx, f.Server(), room.RoomID, []rooms.Placement{
 					{UserID: players[0].UserID, Place: 1},
 					{UserID: players[1].UserID, Place: 1},
 					{UserID: players[2].UserID, Place: 1},

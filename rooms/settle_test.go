@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -146,9 +147,7 @@ func TestPlacementsThatAreNoRankingAreInvalid(t *testing.T) {
 		"all tied": {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 1}},
 		"a gap":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 4}, {UserID: 9, Place: 4}},
 	} {
-		if err := validatePlacements(placements, active); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Report(t, validatePlacements(placements, active), "%s", name)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // playedMatch is the match of a tournament with a fee that two players play; the first is its host.
@@ -47,7 +49,7 @@ func (f *fixture) playMatch(t *testing.T, hasStakes bool) playedMatch {
 func TestAServerKeyDecidesNoMatchOfPlayers(t *testing.T) {
 	for _, hasStakes := range []bool{true, false} {
 		f := newFixture(t, redistest.Single(t))
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		in, players := f.newMatch(2, time.Hour)
 		in.HasStakes, in.TournamentID, in.SettledBy = hasStakes, lastID.Add(1), rooms.SettledByConsensus
 		m := playedMatch{f, f.openMatch(t, in), players}
@@ -55,10 +57,10 @@ func TestAServerKeyDecidesNoMatchOfPlayers(t *testing.T) {
 			m.Room = must(t)(f.service.Join(t.Context(), p, m.RoomID, noKey))
 		}
 		if hasStakes {
-			mustFail(t, apierror.Forbidden)(f.service.Cancel(t.Context(), f.server(), m.RoomID, noKey))
-			mustFail(t, apierror.Forbidden)(f.service.Finish(t.Context(), f.server(), m.RoomID, placesOf(players, "12"), noKey))
+			mustFail(t, apierror.Forbidden)(f.service.Cancel(t.Context(), f.Server(), m.RoomID, noKey))
+			mustFail(t, apierror.Forbidden)(f.service.Finish(t.Context(), f.Server(), m.RoomID, placesOf(players, "12"), noKey))
 		}
-		must(t)(f.service.SetTurn(t.Context(), f.server(), turnOf(m.Room, players[1], 1), noKey))
+		must(t)(f.service.SetTurn(t.Context(), f.Server(), turnOf(m.Room, players[1], 1), noKey))
 		if room := m.endTurn(t); (room.Status == rooms.Started) != hasStakes {
 			t.Errorf("with stakes: %v; the room is %s", hasStakes, room.Status)
 		}
@@ -75,14 +77,8 @@ func (m playedMatch) giveASecond(t *testing.T) rooms.Room {
 func (m playedMatch) endTurn(t *testing.T) rooms.Room {
 	t.Helper()
 	m.setTurnBack(m.RoomID)
-	if _, err := m.service.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	room, err := m.service.Get(t.Context(), operator, m.RoomID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return room
+	testkit.Must(m.service.Sweep(t.Context()))(t)
+	return testkit.Must(m.service.Get(t.Context(), operator, m.RoomID))(t)
 }
 
 // meaning is what a rule asks when it reads the entry of a room, or that it is a match.
@@ -128,11 +124,11 @@ func forbiddenToTheHost(
 // or whether it is a match. A new one needs a row, and so the question what hangs on it.
 var entryRules = map[string]entryRule{
 	"scripts/room_turn_set.lua": {asksStakes, func(t *testing.T, m playedMatch) {
-		m.settings.TurnTimeout = games.TurnForfeits
+		m.Settings.TurnTimeout = games.TurnForfeits
 		if room := m.giveASecond(t); room.Status != rooms.Started || len(room.ActivePlayers()) != 2 {
 			t.Errorf("the host has forfeited its opponent: %+v", room)
 		}
-		must(t)(m.service.SetTurn(t.Context(), m.server(), turnOf(m.Room, m.players[0], 1), noKey))
+		must(t)(m.service.SetTurn(t.Context(), m.Server(), turnOf(m.Room, m.players[0], 1), noKey))
 		nobody := rooms.TurnInput{RoomID: m.RoomID}
 		mustFail(t, apierror.Forbidden)(m.service.SetTurn(t.Context(), m.players[0], nobody, noKey))
 		if room := m.endTurn(t); room.Status != rooms.Finished || room.Placements()[0].UserID != m.players[1].UserID {
@@ -151,7 +147,7 @@ var entryRules = map[string]entryRule{
 			return m.service.Cancel(ctx, m.players[0], m.RoomID, noKey)
 		})},
 	"scripts/room_rematch.lua": {asksMatch, func(t *testing.T, m playedMatch) {
-		must(t)(m.service.Cancel(t.Context(), m.server(), m.RoomID, noKey))
+		must(t)(m.service.Cancel(t.Context(), m.Server(), m.RoomID, noKey))
 		mustFail(t, apierror.Forbidden)(m.service.Rematch(t.Context(), m.players[0], m.RoomID, noKey))
 	}},
 	"service.go prepareRematch": {asksMatch, nil}, // by room_rematch
@@ -248,10 +244,7 @@ func readsOfAnEntry(t *testing.T) (places []string) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(file))(t)
 		if entryInLua.Match(text) {
 			places = append(places, "scripts/"+filepath.Base(file))
 		}
@@ -264,10 +257,7 @@ func readsOfAnEntry(t *testing.T) (places []string) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := testkit.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, declared := range parsed.Decls {
 			function, ok := declared.(*ast.FuncDecl)
 			if !ok {
@@ -289,7 +279,7 @@ func readsOfAnEntry(t *testing.T) (places []string) {
 // In a match on which nothing hangs, the rules of the game hold as in any free room.
 func TestAMatchWithoutStakesIsAFreeRoom(t *testing.T) {
 	f := newFixture(t, openEmbedded(t))
-	f.settings.TurnTimeout = games.TurnForfeits
+	f.Settings.TurnTimeout = games.TurnForfeits
 	if room := f.playMatch(t, false).giveASecond(t); room.Status != rooms.Finished {
 		t.Errorf("%+v", room)
 	}
@@ -300,7 +290,7 @@ func TestWhetherMoneyHangsOnARoom(t *testing.T) {
 	ctx := t.Context()
 	prized := map[string]bool{"cup": true}
 	f.service = rooms.New(f.db, f.wallet, f, f, rooms.Options{
-		Shards: shards, KeyedHash: keyedHash,
+		Shards: shards, KeyedHash: domaintest.KeyedHash,
 		HasPrizes: func(_ context.Context, _ int64, board string) (bool, error) { return prized[board], nil },
 	})
 	want := func(what string, room rooms.Room, hasStakes bool) {
@@ -316,29 +306,27 @@ func TestWhetherMoneyHangsOnARoom(t *testing.T) {
 	want("a paid room", create(f.paidRoom("1", 2)), true)
 	want("a match with stakes", f.playMatch(t, true).Room, true)
 	want("a match without", f.playMatch(t, false).Room, false)
-	f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
+	f.Settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 	want("a room that feeds a leaderboard", create(rooms.CreateInput{MaxPlayers: 2}), false)
-	f.settings.Boards = append(f.settings.Boards, games.BoardFeed{Board: "cup", From: games.FromWin})
+	f.Settings.Boards = append(f.Settings.Boards, games.BoardFeed{Board: "cup", From: games.FromWin})
 	prizes := f.startedRoom(t, rooms.CreateInput{MaxPlayers: 2}, a, b)
 	want("a room that feeds prizes", prizes, true)
 
-	f.settings.TurnTimeout = games.TurnForfeits
+	f.Settings.TurnTimeout = games.TurnForfeits
 	if room := (playedMatch{f, prizes, []principal.Caller{a, b}}).giveASecond(t); len(room.ActivePlayers()) != 2 {
 		t.Errorf("the host of a room that feeds prizes has forfeited a seat: %+v", room)
 	}
-	must(t)(f.service.Cancel(ctx, f.server(), prizes.RoomID, noKey))
+	must(t)(f.service.Cancel(ctx, f.Server(), prizes.RoomID, noKey))
 	want("its rematch", must(t)(f.service.Rematch(ctx, a, prizes.RoomID, noKey)), true)
 	prized["cup"] = false
 	other := f.startedRoom(t, rooms.CreateInput{MaxPlayers: 2}, a, b)
-	must(t)(f.service.Cancel(ctx, f.server(), other.RoomID, noKey))
+	must(t)(f.service.Cancel(ctx, f.Server(), other.RoomID, noKey))
 	want("a rematch without prizes", must(t)(f.service.Rematch(ctx, a, other.RoomID, noKey)), false)
 
 	// A room of an older build lacks the field.
 	match := f.playMatch(t, false).Room
 	shard, _ := keys.RoomShard(match.RoomID)
-	if err := f.db.Client.HDel(ctx, keys.Room(shard, match.RoomID), "stakes").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(ctx, keys.Room(shard, match.RoomID), "stakes").Err())
 	want("a match of an older build", match, true)
 }
 
@@ -348,7 +336,7 @@ func TestPlayersChooseASettlementThatTheGameAllows(t *testing.T) {
 	a, b := f.newPlayer(0), f.newPlayer(0)
 	in := rooms.CreateInput{MaxPlayers: 2, SettledBy: rooms.SettledByConsensus}
 	room := f.startedRoom(t, in, a, b)
-	f.settings.Settlements = []games.Settlement{games.SettledByServer}
+	f.Settings.Settlements = []games.Settlement{games.SettledByServer}
 	err := mustFail(t, apierror.InvalidRequest)(f.service.Create(ctx, a, in, noKey))
 	if len(err.FieldErrors) != 1 || err.FieldErrors[0].Field != "settlement" {
 		t.Errorf("%+v", err.FieldErrors)
@@ -360,7 +348,7 @@ func TestPlayersChooseASettlementThatTheGameAllows(t *testing.T) {
 		t.Errorf("%+v", room)
 	}
 	mustFail(t, apierror.Forbidden)(f.service.Rematch(ctx, a, room.RoomID, noKey))
-	f.settings.Settlements = []games.Settlement{games.SettledByConsensus}
+	f.Settings.Settlements = []games.Settlement{games.SettledByConsensus}
 	mustFail(t, apierror.InvalidRequest)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 2}, noKey))
 	must(t)(f.service.Rematch(ctx, a, room.RoomID, noKey))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -26,9 +27,7 @@ func (f *fixture) sweepUntil(r rooms.Room, done func(rooms.Room, error) bool) ro
 	f.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		if _, err := f.service.Sweep(f.t.Context()); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(f.t.Context()))(f.t)
 		now, err := f.service.Get(f.t.Context(), operator, r.RoomID)
 		if done(now, err) {
 			return now
@@ -46,31 +45,21 @@ func (f *fixture) setBack(roomID, field string, by time.Duration) {
 	shard, _ := keys.RoomShard(roomID)
 	room := keys.Room(shard, roomID)
 	if field != "changed" {
-		if err := f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err(); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err())
 		return
 	}
 	values := strings.Split(f.db.Client.HGet(f.t.Context(), room, "live").Val(), "|")
 	i := slices.Index(scripts.RoomLive.Names, field)
-	ms, err := strconv.ParseInt(values[i], 10, 64)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	ms := testkit.Must(strconv.ParseInt(values[i], 10, 64))(f.t)
 	values[i] = strconv.FormatInt(ms-by.Milliseconds(), 10)
-	if err := f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err())
 }
 
 // makeDue has the sweep look at a room.
 func (f *fixture) makeDue(roomID string) {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	err := f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err())
 }
 
 func isCancelled(r rooms.Room, err error) bool { return err == nil && r.Status == rooms.Cancelled }
@@ -80,21 +69,21 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		ctx := t.Context()
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 
-		f.settings.IdleTimeout = 50 * time.Millisecond
+		f.Settings.IdleTimeout = 50 * time.Millisecond
 		idle := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		if r := f.sweepUntil(idle, isCancelled); r.CancelReason != "idle" ||
-			r.FinishedAt.Sub(r.CreatedAt) < f.settings.IdleTimeout {
+			r.FinishedAt.Sub(r.CreatedAt) < f.Settings.IdleTimeout {
 			t.Fatalf("%+v", r)
 		}
 		f.requireBalance(a, 1000, 0)
 
-		f.settings.IdleTimeout, f.settings.MaxAge = time.Hour, 50*time.Millisecond
+		f.Settings.IdleTimeout, f.Settings.MaxAge = time.Hour, 50*time.Millisecond
 		old := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		if r := f.sweepUntil(old, isCancelled); r.CancelReason != "expired" {
 			t.Fatalf("%+v", r)
 		}
 
-		f.settings.MaxAge, f.settings.MatchTimeout = time.Hour, 50*time.Millisecond
+		f.Settings.MaxAge, f.Settings.MatchTimeout = time.Hour, 50*time.Millisecond
 		match := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, b, match.RoomID, noKey))
 		must(t)(f.service.Join(ctx, c, match.RoomID, noKey))
@@ -116,7 +105,7 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 		room := must(t)(f.service.Create(ctx, f.newPlayer(0), rooms.CreateInput{MaxPlayers: 3}, noKey))
 		shard, _ := keys.RoomShard(room.RoomID)
 		late := func() { // as if the last change were longer ago than the room may be idle
-			f.setBack(room.RoomID, "changed", f.settings.IdleTimeout+time.Millisecond)
+			f.setBack(room.RoomID, "changed", f.Settings.IdleTimeout+time.Millisecond)
 			f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
 		}
 		late()
@@ -156,7 +145,7 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 				keys.RoomsDue(shard), keys.FreeRooms(shard), keys.PlayerRooms(shard, a.UserID),
 			}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
-				left = append(left, keys.RoomIndex(shard, f.game, state))
+				left = append(left, keys.RoomIndex(shard, f.GameID, state))
 			}
 			for _, key := range left {
 				if n, err := f.db.Client.Exists(ctx, key).Result(); err != nil || n != 0 {
@@ -172,7 +161,7 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		f.settings.IdleTimeout = 20 * time.Millisecond
+		f.Settings.IdleTimeout = 20 * time.Millisecond
 		a := f.newPlayer(100_000)
 		var all []rooms.Room
 		for i := range 60 {
@@ -185,9 +174,7 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, node := range []*rooms.Service{f.newService(), f.newService()} {
 			wg.Go(func() {
-				if err := node.Run(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, node.Run(ctx))
 			})
 		}
 		for _, r := range all {
@@ -204,13 +191,11 @@ func TestTwoNodesSweepAtTheSameTime(t *testing.T) {
 func TestAReplacedSweeperChangesNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.IdleTimeout = 10 * time.Millisecond
+		f.Settings.IdleTimeout = 10 * time.Millisecond
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		fence := keys.RoomsFence(keys.EconomyShard(f.game))
-		if err := f.db.Client.Set(ctx, fence, 1_000_000, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		fence := keys.RoomsFence(keys.EconomyShard(f.GameID))
+		testkit.Check(t, f.db.Client.Set(ctx, fence, 1_000_000, 0).Err())
 		for deadline := time.Now().Add(5 * time.Second); ; {
 			_, err := f.service.Sweep(ctx)
 			if err != nil && strings.Contains(err.Error(), "another leader") {
@@ -221,9 +206,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 			}
 		}
 		f.requireBalance(a, 900, 100)
-		if err := f.db.Client.Del(ctx, fence).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Del(ctx, fence).Err())
 		f.sweepUntil(room, isCancelled)
 		if newest, err := f.db.Client.Get(ctx, fence).Result(); err != nil || newest == "0" {
 			t.Fatalf("the fence is %s, %v", newest, err)
@@ -235,9 +218,7 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		due := keys.RoomsDue(keys.FreeShard(1))
 		id := keys.NewRoomID(keys.FreeShard(1), time.Now())
-		if err := f.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err())
 		if n, err := f.service.Sweep(t.Context()); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
@@ -251,10 +232,7 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 // afterwards.
 func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)
 	players := make([]principal.Caller, 6)
@@ -279,7 +257,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 						return
 					}
 					results := []rooms.Placement{{UserID: p.UserID, Place: 1}, {UserID: other.UserID, Place: 1 + n%2}}
-					if _, err := f.service.Finish(ctx, f.server(), opened.Room.RoomID, results, noKey); err != nil {
+					if _, err := f.service.Finish(ctx, f.Server(), opened.Room.RoomID, results, noKey); err != nil {
 						return
 					}
 					acknowledged[i]++
@@ -287,7 +265,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 			})
 		}
 		finished := func() int64 {
-			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.GameID), f.GameID, "finished")).Result()
 			return n
 		}
 		for before := finished(); finished() < before+30; {
@@ -295,15 +273,13 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		server.Kill()
 		stop()
 		wg.Wait()
-		if err := server.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, server.Restart())
 		f.requireBooksBalance()
 		total := 0
 		for _, n := range acknowledged {
 			total += n
 		}
-		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.GameID), f.GameID, "finished")).Result()
 		if err != nil || kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
@@ -323,10 +299,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b, err := f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(f.wallet.ReadBalance(t.Context(), f.GameID, p.UserID, f.token.Code))(t)
 		held += int64(b.HeldUnits)
 	}
 	if held != 0 {
@@ -339,15 +312,13 @@ func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
 	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		f.settings.IdleTimeout = 20 * time.Millisecond
+		f.Settings.IdleTimeout = 20 * time.Millisecond
 		g := newFixture(t, f.db)
-		g.settings = f.settings
+		g.Settings = f.Settings
 		var wg sync.WaitGroup
 		for _, node := range []*rooms.Service{f.service, g.service} {
 			wg.Go(func() {
-				if err := node.Run(ctx); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, node.Run(ctx))
 			})
 		}
 		for _, game := range []*fixture{f, g} {
@@ -368,7 +339,7 @@ func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
 func TestTheSweepGoesOnPastARoomThatItCannotRead(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	ctx := t.Context()
-	f.settings.IdleTimeout = time.Millisecond
+	f.Settings.IdleTimeout = time.Millisecond
 	p := f.newPlayer(100_000)
 	var all []rooms.Room
 	for range 300 {

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // turnOf is the input that gives a player the turn.
@@ -56,10 +57,7 @@ func (f *fixture) runNodes(t *testing.T, n int) (stop []func()) {
 // the event.
 func (f *fixture) turnEvents(room rooms.Room) (users []int64, reasons []string, at []time.Time) {
 	f.t.Helper()
-	list, err := f.service.ListEvents(f.t.Context(), operator, room.RoomID, 0)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	list := testkit.Must(f.service.ListEvents(f.t.Context(), operator, room.RoomID, 0))(f.t)
 	for _, raw := range list.Events {
 		var e struct {
 			Type string    `json:"type"`
@@ -69,9 +67,7 @@ func (f *fixture) turnEvents(room rooms.Room) (users []int64, reasons []string, 
 				Reason string `json:"reason"`
 			} `json:"data"`
 		}
-		if err := wire.Unmarshal(raw, &e); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, wire.Unmarshal(raw, &e))
 		if e.Type == events.RoomTurn.Name {
 			users, reasons, at = append(users, e.Data.UserID), append(reasons, e.Data.Reason), append(at, e.At)
 		}
@@ -155,9 +151,7 @@ func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
 		stop[0]()
 		// What a leader leaves behind that was killed while it waited for a deadline.
 		lock := keys.Lock("turns")
-		if err := f.db.Client.Set(ctx, lock, "a dead node", 2*time.Second).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Set(ctx, lock, "a dead node", 2*time.Second).Err())
 		before := count()
 		waitUntil(t, func() bool { return count() >= before+2 })
 		_, _, at := f.turnEvents(room)
@@ -176,13 +170,13 @@ func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
 func TestForfeitsAtADeadlineMoveMoneyExactly(t *testing.T) {
 	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 		in := f.paidRoom("1", 3)
 		in.RakeBps = new(500)
 		room := f.startedRoom(t, in, a, b, c)
 		f.runNodes(t, 3)
-		must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, b, 1), noKey))
+		must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, b, 1), noKey))
 		waitUntil(t, func() bool {
 			now, err := f.service.Get(ctx, operator, room.RoomID)
 			return err == nil && now.Status == rooms.Finished
@@ -208,14 +202,12 @@ func TestForfeitsAtADeadlineMoveMoneyExactly(t *testing.T) {
 func TestTheHostOfAPaidRoomForfeitsNobody(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		a, b := f.newPlayer(1000), f.newPlayer(1000)
 		room := f.startedRoom(t, f.paidRoom("1", 2), a, b)
 		must(t)(f.service.SetTurn(ctx, a, turnOf(room, b, 1), noKey))
 		f.setTurnBack(room.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		now, err := f.service.Get(ctx, operator, room.RoomID)
 		if err != nil || now.Status != rooms.Started || now.Turn.UserID != a.UserID || len(now.ActivePlayers()) != 2 {
 			t.Fatalf("%+v, %v", now, err)
@@ -223,9 +215,7 @@ func TestTheHostOfAPaidRoomForfeitsNobody(t *testing.T) {
 		free := f.startedRoom(t, rooms.CreateInput{MaxPlayers: 2}, a, b)
 		must(t)(f.service.SetTurn(ctx, a, turnOf(free, b, 1), noKey))
 		f.setTurnBack(free.RoomID)
-		if _, err := f.service.Sweep(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.service.Sweep(ctx))(t)
 		if now, err = f.service.Get(ctx, operator, free.RoomID); err != nil || now.Turn.UserID != a.UserID ||
 			len(now.ActivePlayers()) != 1 {
 			t.Fatalf("%+v, %v", now, err)
@@ -241,13 +231,13 @@ func TestAStateBelongsToOneGame(t *testing.T) {
 		for _, in := range []rooms.CreateInput{{MaxPlayers: 2}, f.paidRoom("1", 2)} {
 			room := must(t)(f.service.Create(ctx, a, in, noKey))
 			state := rooms.StateInput{RoomID: room.RoomID, Patch: map[string]wire.RawJSON{"a": wire.RawJSON("1")}}
-			mustFail(t, apierror.RoomNotFound)(other.service.SetState(ctx, other.server(), state, noKey))
-			mustFail(t, apierror.RoomNotFound)(other.service.SetTurn(ctx, other.server(), turnOf(room, a, 9), noKey))
+			mustFail(t, apierror.RoomNotFound)(other.service.SetState(ctx, other.Server(), state, noKey))
+			mustFail(t, apierror.RoomNotFound)(other.service.SetTurn(ctx, other.Server(), turnOf(room, a, 9), noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, operator, state, noKey))
 			mustFail(t, apierror.Forbidden)(f.service.SetState(ctx, a, state, noKey)) // no rule: the server alone
 			infinite := rooms.StateInput{RoomID: room.RoomID, Patch: map[string]wire.RawJSON{"a": wire.RawJSON("[1e999]")}}
-			mustFail(t, apierror.InvalidRequest)(f.service.SetState(ctx, f.server(), infinite, noKey))
-			if got := must(t)(f.service.SetState(ctx, f.server(), state, noKey)); got.Shared.Version != 1 || got.Version != 1 {
+			mustFail(t, apierror.InvalidRequest)(f.service.SetState(ctx, f.Server(), infinite, noKey))
+			if got := must(t)(f.service.SetState(ctx, f.Server(), state, noKey)); got.Shared.Version != 1 || got.Version != 1 {
 				t.Errorf("%+v", got)
 			}
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -31,12 +33,9 @@ func (f *fixture) setConnected(roomID string, userID int64, isConnected bool) {
 		here, gone = gone, ""
 	}
 	call := lastID.Add(1) // also makes each grace differ: presence does not lose two in a millisecond
-	_, err := f.db.RunScript(f.t.Context(), scripts.PresenceSet,
+	testkit.Must(f.db.RunScript(f.t.Context(), scripts.PresenceSet,
 		[]string{keys.Room(shard, roomID), keys.RoomEvents(shard, roomID), keys.PresenceLease(shard, "lease000")},
-		f.db.PublishCommand, idempotency.NewNonce(), "lease000", call, roomID, 10_000+call, "0", here, gone)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+		f.db.PublishCommand, idempotency.NewNonce(), "lease000", call, roomID, 10_000+call, "0", here, gone))(f.t)
 }
 
 // passWindow makes the window of a room be over.
@@ -49,9 +48,7 @@ func (f *fixture) passWindow(roomID string) {
 		_, absent, _ := strings.Cut(window, "|")
 		err = f.db.Client.HSet(f.t.Context(), room, "window", "1|"+absent).Err()
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, err)
 	f.makeDue(roomID)
 }
 
@@ -115,21 +112,21 @@ func TestStoriesOfWindows(t *testing.T) {
 					case '-':
 						_, err = f.service.Leave(ctx, players[step[1]-'1'], room.RoomID, noKey)
 					case '!':
-						_, err = f.service.Finish(ctx, f.server(), room.RoomID, placesOf(players, step[1:]), noKey)
+						_, err = f.service.Finish(ctx, f.Server(), room.RoomID, placesOf(players, step[1:]), noKey)
 					case 'o':
 						f.passWindow(room.RoomID)
 					case 'w':
 						f.passWindow(room.RoomID)
 						f.sweep(f.service)
 					case 't':
-						f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+						f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 						f.makeDue(room.RoomID)
 						f.sweep(f.service)
 					default:
 						rc := receiptOf(fmt.Sprint(room.RoomID, i))
 						_, err = f.service.Finish(ctx, players[step[0]-'1'], room.RoomID, placesOf(players, step[2:]), rc)
 					}
-					if got := describe(err); got != code && (code != "" || err != nil) {
+					if got := domaintest.CodeOf(err); got != code && (code != "" || err != nil) {
 						t.Fatalf("step %d: %v, want %q", i, err, code)
 					}
 				}
@@ -169,11 +166,11 @@ func TestASilentLoserPays(t *testing.T) {
 		if until := time.Until(got.ReportUntil); until < time.Minute || until > 2*time.Minute {
 			t.Errorf("the window ends in %v; want two minutes", until)
 		}
-		due, err := f.db.Client.ZScore(ctx, keys.RoomsDue(keys.EconomyShard(f.game)), room.RoomID).Result()
+		due, err := f.db.Client.ZScore(ctx, keys.RoomsDue(keys.EconomyShard(f.GameID)), room.RoomID).Result()
 		if err != nil || int64(due) != got.ReportUntil.UnixMilli() {
 			t.Errorf("the room is due at %.0f, %v; want %d", due, err, got.ReportUntil.UnixMilli())
 		}
-		f.settings.ReportWindow = time.Hour // reaches no window that runs
+		f.Settings.ReportWindow = time.Hour // reaches no window that runs
 		f.passWindow(room.RoomID)
 		nodes := []*rooms.Service{f.newService(), f.newService()}
 		race(func() { _, _ = nodes[0].Sweep(ctx) }, func() { _, _ = nodes[1].Sweep(ctx) })
@@ -197,9 +194,7 @@ func TestAReportBehindOneOfAnOlderNodeBeginsAWindow(t *testing.T) {
 	f.setConnected(room.RoomID, players[2].UserID, true)
 	must(t)(f.service.Finish(t.Context(), players[0], room.RoomID, placesOf(players, "123"), noKey))
 	shard, _ := keys.RoomShard(room.RoomID)
-	if err := f.db.Client.HDel(t.Context(), keys.Room(shard, room.RoomID), "window").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(t.Context(), keys.Room(shard, room.RoomID), "window").Err())
 	got := must(t)(f.service.Finish(t.Context(), players[1], room.RoomID, placesOf(players, "123"), noKey))
 	if until := time.Until(got.ReportUntil); until < time.Minute || until > 2*time.Minute {
 		t.Errorf("the window ends in %v; want two minutes", until)
@@ -214,7 +209,7 @@ func TestAWindowThatRunsIsNotEnded(t *testing.T) {
 	got := must(t)(f.service.Finish(t.Context(), players[0], room.RoomID, placesOf(players, "12"), noKey))
 	f.makeDue(room.RoomID)
 	f.sweep(f.service)
-	due := f.db.Client.ZScore(t.Context(), keys.RoomsDue(keys.EconomyShard(f.game)), room.RoomID).Val()
+	due := f.db.Client.ZScore(t.Context(), keys.RoomsDue(keys.EconomyShard(f.GameID)), room.RoomID).Val()
 	now, err := f.service.Get(t.Context(), operator, room.RoomID)
 	isSame := now.Status == rooms.Started && now.Version == got.Version
 	if err != nil || !isSame || int64(due) != got.ReportUntil.UnixMilli() {
@@ -227,11 +222,11 @@ func TestAWindowThatRunsIsNotEnded(t *testing.T) {
 func TestATurnTakesNoResultWhoseWindowIsOver(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.TurnTimeout = games.TurnForfeits
+		f.Settings.TurnTimeout = games.TurnForfeits
 		for _, isOver := range []bool{true, false} {
 			room, players := f.startConsensus(2, "1")
 			f.setConnected(room.RoomID, players[1].UserID, true)
-			must(t)(f.service.SetTurn(ctx, f.server(), turnOf(room, players[0], 1), noKey))
+			must(t)(f.service.SetTurn(ctx, f.Server(), turnOf(room, players[0], 1), noKey))
 			must(t)(f.service.Finish(ctx, players[0], room.RoomID, placesOf(players, "12"), noKey))
 			if isOver {
 				f.passWindow(room.RoomID)
@@ -280,13 +275,13 @@ func TestWhoLosesADisputeIsCounted(t *testing.T) {
 		last := disputed("1")
 		lost := map[int64]int64{}
 		room, err := f.service.Get(ctx, operator, last)
-		page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.game, Status: rooms.Disputed})
+		page, listErr := f.service.AdminList(ctx, operator, rooms.ListQuery{GameID: f.GameID, Status: rooms.Disputed})
 		if err != nil || listErr != nil || len(page.Items) != 1 {
 			t.Fatalf("%d rooms, %v, %v", len(page.Items), err, listErr)
 		}
 		for i, report := range room.Reports {
 			lost[report.UserID] = report.DisputesLost
-			n, err := f.service.CountDisputesLost(ctx, operator, f.game, report.UserID)
+			n, err := f.service.CountDisputesLost(ctx, operator, f.GameID, report.UserID)
 			if err != nil || n != report.DisputesLost {
 				t.Errorf("player %d has lost %d disputes, %v; want %d", report.UserID, n, err, report.DisputesLost)
 			}
@@ -461,7 +456,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 			}
 			want := m.report(p, string(given))
 			_, err := f.service.Finish(ctx, players[p], room.RoomID, placesOf(players, string(given)), noKey)
-			if got := describe(err); got != want {
+			if got := domaintest.CodeOf(err); got != want {
 				rt.Fatalf("%d reports %s: %v; want %s", p, given, err, want)
 			}
 		case "connect", "lose":
@@ -473,7 +468,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 				continue
 			}
 			want := m.leave(p)
-			if _, err := f.service.Leave(ctx, players[p], room.RoomID, noKey); describe(err) != want {
+			if _, err := f.service.Leave(ctx, players[p], room.RoomID, noKey); domaintest.CodeOf(err) != want {
 				rt.Fatalf("%d leaves: %v; want %s", p, err, want)
 			}
 		case "over":
@@ -491,7 +486,7 @@ func checkReports(t *testing.T, rt *rapid.T, db *redisdb.DB) {
 			if m.close(); m.status == rooms.Started && !m.hasWindow {
 				m.status = rooms.Cancelled
 			}
-			f.setBack(room.RoomID, "started", f.settings.MatchTimeout+time.Minute)
+			f.setBack(room.RoomID, "started", f.Settings.MatchTimeout+time.Minute)
 			f.makeDue(room.RoomID)
 			for range 2 { // the first one may close a window after which the time of the match is over
 				f.sweep(f.service)

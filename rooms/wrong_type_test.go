@@ -10,29 +10,26 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 // overwrite replaces what a key holds with a string, as a careless SET does.
 func (f *fixture) overwrite(key string) {
 	f.t.Helper()
-	if err := f.db.Client.Set(f.t.Context(), key, "?", 0).Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, f.db.Client.Set(f.t.Context(), key, "?", 0).Err())
 }
 
 func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, ada := t.Context(), f.newPlayer(1000)
-		f.settings.IdleTimeout = time.Millisecond
+		f.Settings.IdleTimeout = time.Millisecond
 		spoiled := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		sound := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		shard, _ := keys.RoomShard(spoiled.RoomID)
 		f.overwrite(keys.Room(shard, spoiled.RoomID))
-		if err := f.db.Client.ZAdd(ctx, keys.RoomIndex(shard, ada.GameID, "all"),
-			redis.Z{Member: "zzz"}).Err(); err != nil { // comes first in the list
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.ZAdd(ctx, keys.RoomIndex(shard, ada.GameID, "all"),
+			redis.Z{Member: "zzz"}).Err()) // comes first in the list
 
 		var problem *apierror.Error
 		_, err := f.service.Get(ctx, ada, spoiled.RoomID)
@@ -70,7 +67,7 @@ func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 func TestAWalletOfAWrongTypeIsNotRefundedAroundTwice(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		f.settings.IdleTimeout = time.Hour
+		f.Settings.IdleTimeout = time.Hour
 		ada, bob := f.newPlayer(1000), f.newPlayer(1000)
 		spoiled := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, bob, spoiled.RoomID, noKey))
@@ -90,9 +87,7 @@ func TestAWalletOfAWrongTypeIsNotRefundedAroundTwice(t *testing.T) {
 		}
 		f.requireBalance(ada, 900, 100)
 
-		if err := f.db.Client.Del(ctx, keys.WalletLines(bob.GameID, bob.UserID)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.db.Client.Del(ctx, keys.WalletLines(bob.GameID, bob.UserID)).Err())
 		f.makeDue(spoiled.RoomID)
 		if n, err := f.service.Sweep(ctx); n != 1 || err != nil {
 			t.Errorf("swept %d, %v", n, err)
@@ -105,7 +100,7 @@ func TestAWalletOfAWrongTypeIsNotRefundedAroundTwice(t *testing.T) {
 func TestADueIndexOfAWrongTypeLeavesTheOtherShards(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, ada := t.Context(), f.newPlayer(1000)
-		f.settings.IdleTimeout = time.Millisecond
+		f.Settings.IdleTimeout = time.Millisecond
 		paid := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		free := must(t)(f.service.Create(ctx, ada, rooms.CreateInput{MaxPlayers: 2}, noKey))
 		shard, _ := keys.RoomShard(paid.RoomID)
@@ -118,8 +113,6 @@ func TestADueIndexOfAWrongTypeLeavesTheOtherShards(t *testing.T) {
 		})
 		index := keys.RoomIndex(shard, ada.GameID, "open")
 		f.overwrite(index)
-		if _, err := f.service.List(ctx, ada, rooms.ListQuery{}); err != nil {
-			t.Errorf("the list returns %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.service.List(ctx, ada, rooms.ListQuery{})), "the list returns")
 	})
 }

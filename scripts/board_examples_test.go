@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // boardShard is the one shard of the fixture's leaderboard.
@@ -130,18 +131,13 @@ func TestCohortsAreFilledOneAfterTheOther(t *testing.T) {
 // play stores a play of the player 7.
 func (f *fixture) play(text string) values {
 	f.t.Helper()
-	if err := f.db.Client.Set(f.t.Context(), keys.BoardPlay(f.boardShard(), "play"), text, 0).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.Set(f.t.Context(), keys.BoardPlay(f.boardShard(), "play"), text, 0).Err())
 	return values{"play": "1", "play_id": "play"}
 }
 
 // playNow stores a play that has just begun.
 func (f *fixture) playNow() values {
-	now, err := f.db.Client.Time(f.t.Context()).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	now := testkit.Must(f.db.Client.Time(f.t.Context()).Result())(f.t)
 	return f.play(fmt.Sprint("7|", now.UnixMilli()))
 }
 

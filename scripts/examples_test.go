@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // example is a call to which a script must reply with a status.
@@ -195,9 +196,7 @@ func checkReceipt(t *testing.T, e example, c call) {
 
 	// A shorter life than a new receipt has, to see that a replay does not touch it.
 	const left = time.Hour
-	if err := c.f.db.Client.PExpire(t.Context(), c.receipt(), left).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, c.f.db.Client.PExpire(t.Context(), c.receipt(), left).Err())
 	firstValues, _ := idempotency.FirstReply(c.text("nonce"), first)
 	if e.script == scripts.RoomRematch && first.Status == scripts.OK && len(first.Values) == 0 {
 		// Ok alone is the room that the caller named.

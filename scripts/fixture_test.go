@@ -1,7 +1,6 @@
 package scripts_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,15 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
-
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
 
 // values are arguments or settings by name.
 type values map[string]any
@@ -32,14 +24,14 @@ type values map[string]any
 // fixture is a game with an economy, a shard of free rooms and a player of its own, in a store that
 // other fixtures use too: no two of them share a hash tag.
 type fixture struct {
-	t  tester
+	t  testkit.T
 	db *redisdb.DB
 	id int64 // of the game, the free shard and the player
 }
 
 var fixtureCount atomic.Int64
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	return &fixture{t: t, db: db, id: fixtureCount.Add(1) % keys.MaxShards}
 }
 
@@ -401,11 +393,7 @@ func (c call) build() (keyNames []string, args []any) {
 func (c call) run() redisdb.Reply {
 	c.f.t.Helper()
 	keyNames, args := c.build()
-	reply, err := c.f.db.RunScript(c.f.t.Context(), c.script, keyNames, args...)
-	if err != nil {
-		c.f.t.Fatalf("%v", err)
-	}
-	return reply
+	return testkit.Must(c.f.db.RunScript(c.f.t.Context(), c.script, keyNames, args...))(c.f.t)
 }
 
 // want runs the call and compares its status.
@@ -453,37 +441,26 @@ func (f *fixture) setBalance(user int64, free, held string) {
 // set writes a field of a hash.
 func (f *fixture) set(key, field string, value any) {
 	f.t.Helper()
-	if err := f.db.Client.HSet(f.t.Context(), key, field, value).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.HSet(f.t.Context(), key, field, value).Err())
 }
 
 // drop removes a record.
 func (f *fixture) drop(key string) {
 	f.t.Helper()
-	if err := f.db.Client.Del(f.t.Context(), key).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.Del(f.t.Context(), key).Err())
 }
 
 // field reads a field of a hash, "" when it is absent.
 func (f *fixture) field(key, field string) string {
 	f.t.Helper()
-	all, err := f.db.Client.HGetAll(f.t.Context(), key).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	all := testkit.Must(f.db.Client.HGetAll(f.t.Context(), key).Result())(f.t)
 	return all[field]
 }
 
 // list reads a list.
 func (f *fixture) list(key string) []string {
 	f.t.Helper()
-	entries, err := f.db.Client.LRange(f.t.Context(), key, 0, -1).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return entries
+	return testkit.Must(f.db.Client.LRange(f.t.Context(), key, 0, -1).Result())(f.t)
 }
 
 // balance reads what a player can spend and what is held.
@@ -502,10 +479,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 
 func openEmbedded(t *testing.T) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -686,9 +660,7 @@ func (r *room) silence(isOver bool, outcome, placements string, connected ...int
 	for _, user := range connected {
 		seat := roomSeat.Split(r.field(r.key(), fmt.Sprintf("s%d", user)))
 		record := seat.Text("order") + "||lease000,"
-		if err := r.db.Client.HSet(r.t.Context(), r.key(), fmt.Sprintf("p%d", user), record).Err(); err != nil {
-			r.t.Fatalf("%v", err)
-		}
+		testkit.Check(r.t, r.db.Client.HSet(r.t.Context(), r.key(), fmt.Sprintf("p%d", user), record).Err())
 	}
 	windowMS := 60_000
 	if isOver {

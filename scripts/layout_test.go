@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // older is a text of a layout whose last value was added later.
@@ -44,10 +45,7 @@ return PACK(asset_live)`: "1|2|3||5|6",
 			`local text, sold = ARGV[6], '77' return REPLACE(asset_live: sold in text by sold)`:       "1|2|3||5|77|new|newer",
 			`local text, user = ARGV[7], '77' return REPLACE(room_settings: creator in text by user)`: replacedRoom,
 		} {
-			s, err := scripts.Load(testFiles("-- test: is a test.\n"+call+"\n"), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(scripts.Load(testFiles("-- test: is a test.\n"+call+"\n"), "test"))(t)
 			got, err := db.Client.Eval(t.Context(), s.EmbeddedSource, []string{"k"}, "1|2|3||5|6",
 				`active|1|2|3|4|{"a":"x|y"}`, older, older+"|", older+"|t.1.r1m1.1", newerAsset, newerRoom).Text()
 			if err != nil || got != want {
@@ -78,10 +76,7 @@ func TestAValueIsWrittenSinceItsLayout(t *testing.T) {
 	scripts.DefineTestLayout(t, "test_card", "suit", "rank?", "wild@4", "deck@6")
 	source := "-- test: is a test.\n-- FLAGS     no-writes\nlocal suit, rank, wild, deck = '1', '2', '3', '4'\n" +
 		"return PACK(test_card)\n"
-	s, err := scripts.Load(testFiles(source), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(scripts.Load(testFiles(source), "test"))(t)
 	db := redistest.Single(t)
 	for storeLayout, want := range map[int]string{3: "1|2", 4: "1|2|3", 5: "1|2|3", 6: "1|2|3|4", 7: "1|2|3|4"} {
 		text := s.TextFor(storeLayout)
@@ -89,9 +84,7 @@ func TestAValueIsWrittenSinceItsLayout(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("into a store with layout %d: %q, %v; want %q", storeLayout, got, err, want)
 		}
-		if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, storeLayout).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, storeLayout).Err())
 		_ = db.ReadLayout(t.Context()) // a build that cannot read it writes nothing, and this one only reads
 		if reply, err := db.RunScript(t.Context(), s, []string{"k"}); err != nil || reply.Status != want {
 			t.Errorf("a node writes %q, %v into a store with layout %d; want %q", reply.Status, err, storeLayout, want)
@@ -101,9 +94,7 @@ func TestAValueIsWrittenSinceItsLayout(t *testing.T) {
 		}
 	}
 	reads := "-- test: is a test.\nreturn table.concat({string.match(ARGV[1], PATTERN(test_card: suit wild deck))}, ',')\n"
-	if s, err = scripts.Load(testFiles(reads), "test"); err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(scripts.Load(testFiles(reads), "test"))(t)
 	for text, want := range map[string]string{
 		"1": "1,,", "1|2": "1,,", "1|2|3": "1,3,", "1|2|3|4": "1,3,4", "1|2|3|4|5": "1,3,4",
 	} {

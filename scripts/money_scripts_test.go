@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // amountPairs are balances and amounts whose order as texts is not that as numbers, and others
@@ -262,15 +263,11 @@ func (f *fixture) newLinesTrim(count int, given values) call {
 // number reads a number, 0 when the text is empty.
 func (f *fixture) number(text string) int {
 	f.t.Helper()
-	n, err := strconv.Atoi(cmp.Or(text, "0"))
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return n
+	return testkit.Must(strconv.Atoi(cmp.Or(text, "0")))(f.t)
 }
 
 // sumEntries returns by how much ledger entries change the totals.
-func sumEntries(t tester, entries []string) map[string]*big.Int {
+func sumEntries(t testkit.T, entries []string) map[string]*big.Int {
 	t.Helper()
 	names := map[string]string{
 		keys.AccountWallet: keys.TotalWallets, keys.AccountEscrow: keys.TotalEscrow, keys.AccountHouse: keys.TotalHouse,
@@ -301,10 +298,7 @@ func (f *fixture) wantTotals(folded int, entries ...string) {
 	for field, sum := range sumEntries(f.t, entries) {
 		want[field] = sum.String()
 	}
-	got, err := f.db.Client.HGetAll(f.t.Context(), keys.Totals(f.id)).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	got := testkit.Must(f.db.Client.HGetAll(f.t.Context(), keys.Totals(f.id)).Result())(f.t)
 	maps.DeleteFunc(got, func(field, _ string) bool { return strings.HasPrefix(field, keys.TotalMinted+":") })
 	if !maps.Equal(got, want) {
 		f.t.Errorf("the totals are %v; want %v", got, want)
@@ -312,7 +306,7 @@ func (f *fixture) wantTotals(folded int, entries ...string) {
 }
 
 // parseEntry returns the token of a ledger entry and what it posts to each account.
-func parseEntry(t tester, entry string) (token string, postings map[string]*big.Int) {
+func parseEntry(t testkit.T, entry string) (token string, postings map[string]*big.Int) {
 	t.Helper()
 	parts := strings.Split(entry, "|")
 	if len(parts) != 6 {
@@ -349,9 +343,7 @@ var ledgerOfEveryKind = []string{
 func (f *fixture) appendLedger(entries ...string) {
 	f.t.Helper()
 	for _, entry := range entries {
-		if err := f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err())
 	}
 }
 
@@ -390,12 +382,8 @@ func TestALedgerThatLostItsFrontIsFoldedFromWhereItWas(t *testing.T) {
 		f.appendLedger(ledgerOfEveryKind[:6]...)
 		f.newFold(1, 4).want(scripts.OK)
 		late := f.newFold(1, 1) // its entries are read before the ledger loses some
-		if err := db.Client.LTrim(t.Context(), keys.Ledger(f.id), 3, -1).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Client.Set(t.Context(), keys.LedgerBase(f.id), 3, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(f.id), 3, -1).Err())
+		testkit.Check(t, db.Client.Set(t.Context(), keys.LedgerBase(f.id), 3, 0).Err())
 		late.changesNothing(scripts.Stale)
 		f.wantTotals(4, ledgerOfEveryKind[:4]...)
 		f.newFold(1, 1).want(scripts.OK)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // otherExamples has calls of the scripts without rooms and money.
@@ -353,9 +354,7 @@ var otherExamples = []example{
 		return f.newCall(scripts.GameCountPlayer, values{"most": 1})
 	}},
 	{scripts.GameCountPlayer, "on the day after", "ok", func(f *fixture) call {
-		if err := f.db.Client.Set(f.t.Context(), keys.NewPlayers(f.id), "1|1000", 0).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.Set(f.t.Context(), keys.NewPlayers(f.id), "1|1000", 0).Err())
 		return f.newCall(scripts.GameCountPlayer, nil)
 	}},
 	{scripts.TrailAppend, "a record", "ok", func(f *fixture) call { return f.newAct() }},
@@ -498,9 +497,7 @@ func (f *fixture) newAct() call {
 func (f *fixture) newFence(value string) call {
 	f.t.Helper()
 	c := f.newCall(scripts.FencingTokenIssue, values{"lock": fmt.Sprint("lock", f.id), "value": value})
-	if err := f.db.Client.Set(f.t.Context(), keys.Lock(c.text("lock")), "mine", time.Hour).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.Set(f.t.Context(), keys.Lock(c.text("lock")), "mine", time.Hour).Err())
 	return c
 }
 
@@ -557,7 +554,5 @@ func (f *fixture) newMigrationWrite(kind string, before int, list ...any) call {
 // add adds a member to a set.
 func (f *fixture) add(key, member string) {
 	f.t.Helper()
-	if err := f.db.Client.SAdd(f.t.Context(), key, member).Err(); err != nil {
-		f.t.Fatalf("add to %s: %v", key, err)
-	}
+	testkit.Check(f.t, f.db.Client.SAdd(f.t.Context(), key, member).Err(), "add to %s", key)
 }

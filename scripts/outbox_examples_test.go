@@ -7,6 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // feeding and freeFeeding are settings of rooms that feed leaderboards.
@@ -302,9 +303,7 @@ func TestARoomDoesNotEndWithoutItsOutbox(t *testing.T) {
 		r := f.openRoom(feeding).join(2).start()
 		finish := r.finish("2:1:500:;1:2:0:;", 0)
 		cancel := r.call(scripts.RoomCancel, 0, values{"users": "1,2"})
-		if err := db.Client.Set(t.Context(), keys.RoomOutbox(r.shard), "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.RoomOutbox(r.shard), "x", 0).Err())
 		before := finish.snapshot()
 		for _, end := range []call{finish, cancel} {
 			names, args := end.build()

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -81,9 +82,7 @@ var presenceExamples = []example{
 	}},
 	{scripts.PresenceClaim, "of which all players are announced", "stale", func(f *fixture) call {
 		announced := redis.Z{Score: -1, Member: "lease001"}
-		if err := f.db.Client.ZAdd(f.t.Context(), keys.PresenceLeases(), announced).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.ZAdd(f.t.Context(), keys.PresenceLeases(), announced).Err())
 		f.newRenewal(8000).want(scripts.Stale)
 		return f.newCall(scripts.PresenceClaim, values{"lease": "lease001"})
 	}},
@@ -127,9 +126,7 @@ func TestALeaseThatIsNotRenewedIsShownToTheOthers(t *testing.T) {
 		if !slices.Contains(reply.Values, over) || reply.Values[0] != "1" {
 			t.Errorf("%v; want the lease %s, and that the shard is missing", reply, over)
 		}
-		if err := db.Client.SAdd(t.Context(), keys.PresenceShards(renewed), "r1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.SAdd(t.Context(), keys.PresenceShards(renewed), "r1").Err())
 		renew(over, 8000, 0)
 		reply = renew(renewed, 8000, 1)
 		if reply.Values[0] != "0" || len(reply.Values) > 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // winnerKeys returns the keys of prize_pay behind those with a number: those of the players of the
@@ -34,9 +35,7 @@ func (c call) winnerKeys() (more []string) {
 func (f *fixture) fillHouse(units any) {
 	f.t.Helper()
 	entry := fmt.Sprintf("1|nonceofe|GOLD|purchase|asset:1|w9:-%v;h:%v", units, units)
-	if err := f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.RPush(f.t.Context(), keys.Ledger(f.id), entry).Err())
 }
 
 // fund sets 1000 units aside that are minted. A tournament has no budget.
@@ -375,16 +374,10 @@ func TestTheHouseOfAScriptIsThatOfTheLedger(t *testing.T) {
 			"1|n|GOLD|prize_fund|tour:7|h:-20;p:20",       // promised
 			"1|n|GOLD|prize|tour:7|p:-20;w7:15;w17:0;h:5", // returned
 		} {
-			if err := db.Client.RPush(t.Context(), ledger, entry).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.RPush(t.Context(), ledger, entry).Err())
 		}
-		if err := db.Client.LPop(t.Context(), ledger).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Client.Set(t.Context(), keys.LedgerBase(f.id), 1, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.LPop(t.Context(), ledger).Err())
+		testkit.Check(t, db.Client.Set(t.Context(), keys.LedgerBase(f.id), 1, 0).Err())
 		f.set(keys.Totals(f.id), keys.TotalsFoldedField, 2)
 		f.set(keys.Totals(f.id), keys.TotalField(keys.TotalHouse, "GOLD"), 5400)
 		const house = 5400 + 600 + 10 + 10 - 20 + 5

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 
 // checkRooms compares what a shard stores about its rooms: the counts of a room with its seats, its
 // pot with the stakes, its position with its last event, and every list of rooms with the rooms.
-func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) {
+func checkRooms(t testkit.T, shard keys.Shard, game int64, now redistest.Snapshot) {
 	t.Helper()
 	want := map[string][]string{}
 	add := func(key, room string) { want[key] = append(want[key], room) }
@@ -94,7 +95,7 @@ func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) 
 }
 
 // checkState compares the head of a room's shared state with its values.
-func checkState(t tester, id string, room redistest.StoredKey) {
+func checkState(t testkit.T, id string, room redistest.StoredKey) {
 	t.Helper()
 	bytes, names := 2, 0 // of "{}"
 	for _, field := range room.Names() {

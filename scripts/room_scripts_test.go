@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // largestEntry is the largest entry of a room of three: the pot is the largest number that is exact
@@ -315,10 +316,7 @@ func TestTheSweepReadsTheClockOfTheStore(t *testing.T) {
 		} {
 			f := newFixture(t, db)
 			r := f.openRoom(values{"idle_ms": hour, "age_ms": 10 * hour}).join(2)
-			now, err := db.Client.Time(t.Context()).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := testkit.Must(db.Client.Time(t.Context()).Result())(t)
 			live := r.field(r.key(), "live")
 			changed := strconv.FormatInt(now.UnixMilli()-tt.agoMS, 10)
 			f.set(r.key(), "live", strings.Replace(live, r.live("changed"), changed, 1))

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -23,15 +24,8 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 // eval runs code behind libraries, as a script that includes them would.
 func eval(t *rapid.T, db *redisdb.DB, includes, code string, args ...any) string {
-	s, err := scripts.Load(testFiles("-- test: is a test.\n-- INCLUDES  "+includes+"\n"+code), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := db.Client.Eval(t.Context(), s.EmbeddedSource, nil, args...).Text()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	s := testkit.Must(scripts.Load(testFiles("-- test: is a test.\n-- INCLUDES  "+includes+"\n"+code), "test"))(t)
+	return testkit.Must(db.Client.Eval(t.Context(), s.EmbeddedSource, nil, args...).Text())(t)
 }
 
 // testFiles returns the package's libraries, and a script with the name test.
@@ -64,10 +58,7 @@ func onBothStores(t *testing.T, property func(t *rapid.T, db *redisdb.DB)) {
 		rapid.Check(t, func(t *rapid.T) { property(t, db) })
 	})
 	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 		defer func() { _ = db.Close() }()
 		rapid.Check(t, func(t *rapid.T) { property(t, db) })
 	})
@@ -104,10 +95,7 @@ func TestAmountsOfAnySizeAreComparedAddedAndSubtractedExactly(t *testing.T) {
 
 // A store that cannot compile a script, or knows it by another sum than ours, could not run it.
 func TestEveryScriptLoadsInBothStores(t *testing.T) {
-	embedded, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
 		for name, s := range scripts.All() {
@@ -146,10 +134,7 @@ return {'ok', ARGV[NEXT_ARG]}
 		"lib_first.lua": {Data: []byte(first)}, "lib_second.lua": {Data: []byte(second)},
 		"lib_third.lua": {Data: []byte(third)}, "test.lua": {Data: []byte(body)},
 	}
-	s, err := scripts.Load(files, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(scripts.Load(files, "test"))(t)
 	want := "#!lua flags=allow-oom\n" +
 		"local room_key, events_key, nonce, ids = KEYS[1], KEYS[2], ARGV[1], ARGV[2]\n" + first + second +
 		"local code_key, step, number = KEYS[3], ARGV[3], ARGV[4]\n" + strings.ReplaceAll(body, "NEXT_ARG", "5")

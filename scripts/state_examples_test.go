@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -293,9 +294,7 @@ func (r *room) setTurnOver() {
 		r.db.Client.HSet(r.t.Context(), r.key(), "turn", strings.Join(turn, "|")).Err(),
 		r.db.Client.ZAdd(r.t.Context(), r.skipTurn().keyOf("turns"), due).Err(),
 	} {
-		if err != nil {
-			r.t.Fatalf("%v", err)
-		}
+		testkit.Check(r.t, err)
 	}
 }
 
@@ -335,10 +334,7 @@ func TestTheEventsOfASharedStateAreBounded(t *testing.T) {
 		for i := range 40 {
 			c := r.setState(1, strconv.Itoa(i), "", "a", `"`+strings.Repeat("x", 8_000)+`"`).with(values{"patch": patch})
 			c.want(scripts.OK)
-			n, err := db.Client.LLen(t.Context(), c.keyOf("events")).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testkit.Must(db.Client.LLen(t.Context(), c.keyOf("events")).Result())(t)
 			longest = max(longest, int(n))
 		}
 		if longest < 32 || longest > 32+9 { // 64 KiB are 9 of them

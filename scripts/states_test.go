@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // transition is a change of what has states: from is "" for what is made, to is "removed" for what
@@ -36,10 +37,7 @@ var drawnArrow = regexp.MustCompile(`(?m)^//\t(\w*) *──▶ (\w+) +([a-z_ ]*[
 // drawnTransitions reads the drawing.
 func (m machine) drawnTransitions(t *testing.T) map[transition]bool {
 	t.Helper()
-	text, err := os.ReadFile(m.drawing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(m.drawing))(t)
 	drawn := map[transition]bool{}
 	from := ""
 	for _, arrow := range drawnArrow.FindAllStringSubmatch(string(text), -1) {

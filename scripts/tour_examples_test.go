@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // tourID is the one tournament of a fixture.
@@ -756,9 +757,7 @@ func (f *fixture) newLimitedEntry(limits values) call {
 // setText stores a text.
 func (f *fixture) setText(key, text string) {
 	f.t.Helper()
-	if err := f.db.Client.Set(f.t.Context(), key, text, 0).Err(); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.db.Client.Set(f.t.Context(), key, text, 0).Err())
 }
 
 // checkHeld compares what players hold with the escrow of the tournament, and the ledger with both.

@@ -7,6 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // endsForOthers reports whether an example gives back or pays out what is others'. An error
@@ -37,9 +38,7 @@ func TestAKeyThatSetReplacedIsNoticedBeforeMoneyMoves(t *testing.T) {
 					c := e.prepare(f)
 					names, args := c.build()
 					left = len(names)
-					if err := db.Client.Set(t.Context(), names[place], "?", 0).Err(); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Check(t, db.Client.Set(t.Context(), names[place], "?", 0).Err())
 					before := c.snapshot()
 					if _, err := db.RunScript(t.Context(), e.script, names, args...); err != nil {
 						failed[e.script]++

@@ -11,13 +11,15 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // newTestSite returns a section with a page, a page in a folder, an asset and a 404.
 func newTestSite(t *testing.T) *Site {
 	t.Helper()
 	text := strings.Repeat("a page ", 50)
-	s, err := newSite("/docs", fstest.MapFS{
+	return testkit.Must(newSite("/docs", fstest.MapFS{
 		"index.html.gz":               {Data: compress([]byte(text))},
 		"index.html.br":               {Data: []byte("brotli of the page")},
 		"errors/index.html.gz":        {Data: compress([]byte("all errors"))},
@@ -25,11 +27,7 @@ func newTestSite(t *testing.T) *Site {
 		"404.html.gz":                 {Data: compress([]byte("nothing here"))},
 		"assets/docs-1A2B3C4D.js.gz":  {Data: compress([]byte("let a"))},
 		"assets/picture-1A2B3C4D.png": {Data: []byte("png")},
-	}, policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	}, policy{}))(t)
 }
 
 func get(s *Site, path string, headers ...string) *http.Response {
@@ -44,18 +42,10 @@ func get(s *Site, path string, headers ...string) *http.Response {
 
 func bodyOf(t *testing.T, resp *http.Response) string {
 	t.Helper()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(io.ReadAll(resp.Body))(t)
 	if resp.Header.Get("Content-Encoding") == "gzip" {
-		reader, err := gzip.NewReader(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if raw, err = io.ReadAll(reader); err != nil {
-			t.Fatal(err)
-		}
+		reader := testkit.Must(gzip.NewReader(bytes.NewReader(raw)))(t)
+		raw = testkit.Must(io.ReadAll(reader))(t)
 	}
 	return string(raw)
 }

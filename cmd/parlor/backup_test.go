@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/archiver"
 	"github.com/parlor-games/parlor/internal/money/wallet"
@@ -21,15 +19,13 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
 
 const drillGame = 1
-
-type anyPlayer struct{}
-
-func (anyPlayer) Game(context.Context, int64) (int64, error) { return drillGame, nil }
 
 // drill is a store with an archive and money that moves.
 type drill struct {
@@ -40,16 +36,10 @@ type drill struct {
 
 func openDrill(t *testing.T, url, archiveURL string) drill {
 	t.Helper()
-	old, err := archive.Open(archiveURL, archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testkit.Must(archive.Open(archiveURL, archive.S3Options{}))(t)
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	b := newBooks(db, old, anyPlayer{})
+	b := newBooks(db, old, domaintest.NewPlayers(drillGame))
 	return drill{db, b, archiver.New(db, b.ledgers, archiver.Options{})}
 }
 
@@ -64,7 +54,7 @@ func (d drill) play(t *testing.T, credits int, stop context.Context) {
 				if stop.Err() != nil {
 					return nil
 				}
-				_, err := d.wallets.Credit(t.Context(), principal.Caller{Role: principal.Operator}, wallet.CreditInput{
+				_, err := d.wallets.Credit(t.Context(), domaintest.Operator, wallet.CreditInput{
 					UserID: userID + 1, TokenCode: "GOLD", Amount: "1.5", Reason: "play",
 				}, idempotency.Receipt{})
 				if err != nil {
@@ -74,28 +64,18 @@ func (d drill) play(t *testing.T, credits int, stop context.Context) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, group.Wait())
 }
 
 func (d drill) last(t *testing.T) int64 {
 	t.Helper()
-	n, err := d.ledgers.LastEntry(t.Context(), drillGame)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(d.ledgers.LastEntry(t.Context(), drillGame))(t)
 }
 
 // base returns how many entries have left the store.
 func (d drill) base(t *testing.T) int64 {
 	t.Helper()
-	n, err := d.db.Client.Get(t.Context(), keys.LedgerBase(drillGame)).Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(d.db.Client.Get(t.Context(), keys.LedgerBase(drillGame)).Int64())(t)
 }
 
 func (d drill) wantBase(t *testing.T, want int64) {
@@ -116,9 +96,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 	d := openDrill(t, server.URL(), archiveURL)
 	d.fill(t, 3200)
 	forever := context.Background()
-	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.archiver.Archive(t.Context(), drillGame))
 	d.wantBase(t, 2000)
 
 	underLoad, stop := context.WithCancel(t.Context())
@@ -132,21 +110,15 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	d.play(t, 4000, forever) // so that the archive gets what the backup lacks
-	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.archiver.Archive(t.Context(), drillGame))
 	before := d.last(t)
 
 	server.Kill()
 	for _, name := range []string{"appendonlydir", "dump.rdb"} {
-		if err := os.RemoveAll(filepath.Join(server.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.RemoveAll(filepath.Join(server.Dir, name)))
 	}
 	must(t, "restore", "--from", copyDir, "--data", server.Dir)
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 
 	d = openDrill(t, server.URL(), archiveURL)
 	restored := d.last(t)
@@ -160,9 +132,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 
 	// Without a rewind the archive still has the history that was lost, and takes no other one.
 	d.play(t, 3200, forever)
-	if err := d.archiver.Archive(t.Context(), drillGame); !errors.Is(err, archive.ErrConflict) {
-		t.Errorf("another history was archived: %v", err)
-	}
+	testkit.WantError(t, d.archiver.Archive(t.Context(), drillGame), archive.ErrConflict, "another history was archived")
 	if base := d.base(t); base > restored { // what both histories have may leave
 		t.Errorf("%d entries have left the store; the histories part after %d", base, restored)
 	}
@@ -170,9 +140,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 		t.Errorf("nothing was set aside: %s", out)
 	}
 	d = openDrill(t, server.URL(), archiveURL)
-	if err := d.archiver.Archive(t.Context(), drillGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.archiver.Archive(t.Context(), drillGame))
 	must(t, "audit", "--deep")
 	if out := must(t, "ledger", "verify"); !strings.Contains(out, `"problems":[]`) {
 		t.Error(out)
@@ -196,9 +164,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 
 	// verify finds what is wrong.
 	damaged := filepath.Join(archiveDir, "game-1", "ledger", "000000000000001")
-	if err := os.WriteFile(damaged, []byte("?"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(damaged, []byte("?"), 0o600))
 	if status, out, _ := command(t, "ledger", "verify"); status != 1 || !strings.Contains(out, "damaged") {
 		t.Errorf("a damaged segment: status %d, %s", status, out)
 	}
@@ -208,15 +174,10 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 func (d drill) fill(t *testing.T, credits int) {
 	t.Helper()
 	found(t, d.db)
-	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+	testkit.Check(t, d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err())
+	testkit.Must(d.wallets.CreateToken(t.Context(), domaintest.Operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	d.play(t, credits, context.Background())
 }
 
@@ -227,9 +188,7 @@ func startDrillCluster(t *testing.T) (url string, servers []*redistest.Server) {
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return url, servers
 }
 
@@ -244,9 +203,7 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 	d.fill(t, 400)
 	const others = 300 // keys, over all slots
 	for i := range others {
-		if err := d.db.Client.Set(t.Context(), fmt.Sprint("other-", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, d.db.Client.Set(t.Context(), fmt.Sprint("other-", i), i, 0).Err())
 	}
 	must(t, "backup", "--to", copyDir)
 	balances, last := d.db.Client.HGetAll(t.Context(), keys.Wallet(drillGame, 3)).Val(), d.last(t)
@@ -269,15 +226,11 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 		if status, _, _ := command(t, restore...); status == 0 {
 			t.Error("a data folder that is in use is overwritten")
 		}
-		if err := os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")))
 		must(t, restore...)
 	}
 	for _, s := range servers {
-		if err := s.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Restart())
 	}
 	for _, s := range servers {
 		redistest.Eventually(t, "a server of the new Cluster serves", func() bool {
@@ -310,12 +263,7 @@ func TestLedgerTailFollows(t *testing.T) {
 	server := redistest.StartFor(t)
 	archiveURL := "file://" + t.TempDir()
 	d := openDrill(t, server.URL(), archiveURL)
-	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	domaintest.NewMoney(t, d.db, d.wallets, drillGame, wallet.TokenDefinition{Code: "GOLD"})
 	d.play(t, 16, t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	follows := make(chan struct{})
@@ -324,9 +272,7 @@ func TestLedgerTailFollows(t *testing.T) {
 	go func() { ended <- followLedger(ctx, d.books, drillGame, 3, out) }()
 	<-follows // it has printed the newest three
 	d.play(t, 8, t.Context())
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3+8 || !strings.Contains(lines[len(lines)-1], `"id":24,`) {
 		t.Errorf("%q", lines)

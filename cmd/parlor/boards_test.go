@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestBoardsShowTheirTopAndWhatDoesNotFit(t *testing.T) {
@@ -60,9 +61,7 @@ func TestBoardsShowTheirTopAndWhatDoesNotFit(t *testing.T) {
 		t.Errorf("verify changed the store: %s, %s", before, out)
 	}
 	shard := keys.NewBoardShard(1, "weekly", 0)
-	if err := client.ZPopMin(t.Context(), keys.BoardRank(shard, 1)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, client.ZPopMin(t.Context(), keys.BoardRank(shard, 1)).Err())
 	status, out = boards("verify", "--game", "1")
 	if status != 1 || !strings.Contains(out, "DOES NOT FIT") ||
 		!strings.Contains(out, "player 1 has a record and is not in") {

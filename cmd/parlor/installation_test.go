@@ -11,18 +11,15 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/spf13/cobra"
 )
 
 // found makes a store an installation, as the first node does.
 func found(t *testing.T, db *redisdb.DB) {
 	t.Helper()
-	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := history.Found(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}))
+	testkit.Check(t, history.Found(t.Context(), db))
 }
 
 // anyStoreCommands are the commands that open a store for which an empty one is right, with the
@@ -74,9 +71,7 @@ func TestEveryCommandRefusesAStoreThatIsNotItsOwn(t *testing.T) {
 		keys.HistoryLosses(): {"1:1", "what another layout has"},
 		keys.MoneyStops():    {"x", "what another layout has"},
 	} {
-		if err := client.HSet(t.Context(), key, fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, client.HSet(t.Context(), key, fields...).Err())
 	}
 	before := client.DBSize(t.Context()).Val()
 	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
@@ -137,9 +132,7 @@ func TestAStoreThatMustBeMigratedIsBackedUp(t *testing.T) {
 	for _, layout := range []string{"1", "1>3", "1>3:remove"} {
 		server := redistest.StartFor(t)
 		client := redistest.Dial(t, server)
-		if err := client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err())
 		to := filepath.Join(t.TempDir(), "copy")
 		must(t, "backup", "--to", to, "--redis-url", server.URL())
 		if m, err := backup.Read(to); err != nil || len(m.Masters) != 1 || len(m.Ledgers) != 0 {
@@ -166,9 +159,7 @@ func TestSeedMakesAnInstallationOnlyInAStoreThatIsEmpty(t *testing.T) {
 	} {
 		server := redistest.StartFor(t)
 		client := redistest.Dial(t, server)
-		if err := client.HSet(t.Context(), keys.Meta(), fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, client.HSet(t.Context(), keys.Meta(), fields...).Err())
 		status, _, stderr := command(t, "seed", "--redis-url", server.URL())
 		if status != 1 || !strings.Contains(stderr, name) {
 			t.Errorf("seed exits %d: %s; want %q", status, stderr, name)
@@ -255,9 +246,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	// set writes a field as a node does, and returns a function that takes it away again.
 	set := func(key, field, value string) (unset func()) {
 		t.Helper()
-		if err := client.HSet(t.Context(), key, field, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, client.HSet(t.Context(), key, field, value).Err())
 		return func() { client.HDel(t.Context(), key, field) }
 	}
 	wantStatus := func(text string) {
@@ -268,9 +257,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 		}
 	}
 	// A second game, which has no money: an audit of a game that is not there is an error.
-	if err := client.Set(t.Context(), keys.GameIDCounter(), 2, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, client.Set(t.Context(), keys.GameIDCounter(), 2, 0).Err())
 	isBalanced("at first")
 
 	layout := client.HGet(t.Context(), keys.Meta(), keys.MetaLayoutField).Val()
@@ -280,10 +267,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	set(keys.Meta(), keys.MetaLayoutField, layout)
 
 	// A node that was not there has seen another store: what it writes is read by its package.
-	stop, err := wire.Marshal(history.Stop{Cause: history.Older, Node: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stop := testkit.Must(wire.Marshal(history.Stop{Cause: history.Older, Node: "a"}))(t)
 	unset := set(keys.Meta(), keys.MetaStoppedField, string(stop))
 	wantAudits(t, store, "STOPPED", "older", "money is stopped: the store has an older history")
 	wantAudits(t, store, "STOPPED", "older", "money is stopped: the store has an older history", "--game", "1")
@@ -333,14 +317,11 @@ func TestTheStatusTellsAnotherLayoutFromAnEmptyStore(t *testing.T) {
 	if status != 1 || !strings.Contains(out, "none: the store is empty") || !strings.Contains(stderr, emptyStore) {
 		t.Errorf("of an empty store it exits %d:\n%s%s", status, out, stderr)
 	}
-	err := client.HSet(t.Context(), keys.Meta(), keys.MetaInstallationField, "other", keys.MetaLayoutField, "999").Err()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(
+		t, client.HSet(t.Context(), keys.Meta(), keys.MetaInstallationField, "other", keys.MetaLayoutField, "999").Err(),
+	)
 	// What another layout has there is not read.
-	if err := client.HSet(t.Context(), keys.HistoryLosses(), "?", "?").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, client.HSet(t.Context(), keys.HistoryLosses(), "?", "?").Err())
 	status, out, stderr = command(t, "store", "status", "--redis-url", server.URL())
 	if status != 1 || strings.Contains(out, "empty") || strings.Contains(out, "goes on") ||
 		!strings.Contains(stderr, foreignStore) {

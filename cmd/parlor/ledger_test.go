@@ -9,29 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sys/unix"
 )
 
 // openTerminal returns both ends of a terminal: what is written to one is read from the other.
 func openTerminal(t *testing.T) (program, screen *os.File) {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	screen = testkit.Must(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))(t)
 	t.Cleanup(func() { _ = screen.Close() })
 	fd := int(screen.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number := testkit.Must(unix.IoctlGetInt(fd, unix.TIOCGPTN))(t)
+	program = testkit.Must(os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { _ = program.Close() })
 	return program, screen
 }
@@ -51,10 +41,7 @@ func TestProgressIsABarOnATerminalAndNothingElsewhere(t *testing.T) {
 		}
 	}
 
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := testkit.Must2(os.Pipe())(t)
 	show, end := newProgress(write, 400, "game 7")
 	show(100)
 	end()

@@ -25,6 +25,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 )
@@ -81,9 +82,7 @@ func TestServePrintsEveryErrorOnItsLineAndExits78(t *testing.T) {
 	t.Setenv("PARLOR_REDIS_URL", "redis://user:hunter2@host:6379/x")
 	file := filepath.Join(t.TempDir(), "parlor.yaml")
 	settings := "admin-key: short\nroom_shards: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte(settings), 0o600))
 	status, out, stderr := command(t, "serve", "--config", file, "--log", "loud")
 	if status != config.ExitStatus || out != "" {
 		t.Errorf("exits %d and prints %q", status, out)
@@ -185,9 +184,7 @@ func TestConfigShowsTheDurabilityThatHoldsNow(t *testing.T) {
 	want("replica", "disk, less than replica")
 	redistest.StartReplica(t, master.Addr)
 	want("replica", "replica")
-	if err := redistest.Dial(t, master).ConfigSet(t.Context(), "appendonly", "no").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, redistest.Dial(t, master).ConfigSet(t.Context(), "appendonly", "no").Err())
 	want("disk", "memory, less than disk")
 }
 
@@ -223,9 +220,7 @@ func TestServeListensWithoutAStoreAndServesWhenItAppears(t *testing.T) {
 			t.Errorf("%s returned %s", path, r)
 		}
 	}
-	if err := store.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, store.Restart())
 	n.WaitReady(http.StatusOK)
 	n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/admin/games", nodetest.AdminKey, nil)
 }
@@ -234,9 +229,7 @@ func TestServeEndsWhenTheStoreThatAppearsCouldLoseMoney(t *testing.T) {
 	store := redistest.StartFor(t)
 	store.Kill()
 	n := nodetest.StartWithoutStore(t, store.URL())
-	if err := store.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, store.Restart())
 	if status := n.Wait(); status != config.ExitStatus || !strings.Contains(n.Log(), "set appendonly yes") {
 		t.Errorf("exits %d:\n%s", status, n.Log())
 	}
@@ -302,9 +295,7 @@ func TestANodeServesWhatIsLeftOfACluster(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	n := nodetest.Start(t, url)
 	lost := func() int {
 		r, err := n.Do(t.Context(), http.MethodGet, "/readyz", "", nil)
@@ -323,18 +314,15 @@ func TestANodeServesWhatIsLeftOfACluster(t *testing.T) {
 	redistest.Eventually(t, "one master is lost", func() bool { return lost() == 1 })
 	served := map[int]int{}
 	for id := range 8 {
-		r, err := n.Do(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/admin/games/%d", id+1), nodetest.AdminKey, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(
+			n.Do(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/admin/games/%d", id+1), nodetest.AdminKey, nil),
+		)(t)
 		served[r.Status]++
 	}
 	if served[http.StatusOK] == 0 || served[http.StatusServiceUnavailable] == 0 || len(served) != 2 {
 		t.Errorf("the games return %v", served)
 	}
-	if err := members[0].Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, members[0].Restart())
 	redistest.Eventually(t, "it is back", func() bool { return lost() == 0 })
 }
 
@@ -344,9 +332,7 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	members[0].Kill()
 	n := nodetest.StartWithoutStore(t, url)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
@@ -357,9 +343,7 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 	if r.Code() != "store_unavailable" || !strings.Contains(string(r.Raw), `"name":"store","ok":false`) {
 		t.Errorf("/readyz returned %s", r)
 	}
-	if err := members[0].Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, members[0].Restart())
 	n.WaitReady(http.StatusOK)
 	redistest.Eventually(t, "a game is made", func() bool {
 		r, err := n.Do(t.Context(), http.MethodPost, "/api/v1/admin/games", nodetest.AdminKey, map[string]any{"name": "X"})
@@ -368,10 +352,7 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 }
 
 func TestServeReportsAnAddressInUse(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	setRequired(t, redistest.StartFor(t, "--appendonly", "yes", "--maxmemory", "1gb").URL())
 	status, _, stderr := command(t, "serve", "--listen", taken.Addr().String())
@@ -410,9 +391,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 		!strings.Contains(stderr, "not ready") {
 		t.Errorf("healthcheck without a store exits %d: %s", status, stderr)
 	}
-	if err := store.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, store.Restart())
 	n.WaitReady(http.StatusOK)
 
 	exited := make(chan int)
@@ -431,10 +410,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 
 func get(t *testing.T, url string) int {
 	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.Get(url))(t)
 	_ = response.Body.Close()
 	return response.StatusCode
 }
@@ -455,13 +431,8 @@ func startDev(t *testing.T, env []string, args ...string) *devProcess {
 	d.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	redistest.EndWithParent(d.Cmd)
 	d.Stderr = &d.stderr
-	out, err := d.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(d.StdoutPipe())(t)
+	testkit.Check(t, d.Start())
 	t.Cleanup(func() { _ = d.Process.Kill() })
 	d.more = bufio.NewScanner(out)
 	for d.more.Scan() {
@@ -563,9 +534,7 @@ curl -sf -X POST "$URL/api/v1/user-assets/add/game-asset/1" -H "Authorization: B
 func TestDevTakesTheNextFreePortAndOpensTheDemo(t *testing.T) {
 	opened := filepath.Join(t.TempDir(), "opened")
 	browser := filepath.Join(t.TempDir(), "browser")
-	if err := os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >> "+opened+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >> "+opened+"\n"), 0o755))
 	first := startDev(t, nil)
 	second := startDev(t, []string{"BROWSER=" + browser}, "--open")
 	urls := [2]string{}
@@ -585,10 +554,7 @@ func TestDevTakesTheNextFreePortAndOpensTheDemo(t *testing.T) {
 	first.stop(t)
 	second.stop(t)
 	taken := strings.TrimSuffix(strings.TrimPrefix(urls[0], "http://"), "/play")
-	listener, err := net.Listen("tcp", taken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testkit.Must(net.Listen("tcp", taken))(t)
 	defer func() { _ = listener.Close() }()
 	if status, _, stderr := command(t, "dev", "--listen", taken); status != 1 || !strings.Contains(stderr, "in use") {
 		t.Errorf("an address that was asked for is replaced: %d %s", status, stderr)
@@ -596,10 +562,7 @@ func TestDevTakesTheNextFreePortAndOpensTheDemo(t *testing.T) {
 }
 
 func TestColorsAreForTerminalsThatWantThem(t *testing.T) {
-	device, err := os.Open(os.DevNull) // a device, like a terminal
-	if err != nil {
-		t.Fatal(err)
-	}
+	device := testkit.Must(os.Open(os.DevNull))(t) // a device, like a terminal
 	defer func() { _ = device.Close() }()
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
@@ -615,10 +578,7 @@ func TestColorsAreForTerminalsThatWantThem(t *testing.T) {
 func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "my-game")
 	must(t, "init", folder)
-	env, err := os.ReadFile(filepath.Join(folder, "parlor.env"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := testkit.Must(os.ReadFile(filepath.Join(folder, "parlor.env")))(t)
 	if info, _ := os.Stat(filepath.Join(folder, "parlor.env")); info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the secrets: %v", info.Mode())
 	}
@@ -640,9 +600,7 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 		t.Errorf("the page is %s", page)
 	}
 
-	if err := os.Remove(filepath.Join(folder, "index.html")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Remove(filepath.Join(folder, "index.html")))
 	status, _, stderr := command(t, "init", folder)
 	if status != 1 || !strings.Contains(stderr, "nothing was written") || !strings.Contains(stderr, "parlor.env") {
 		t.Errorf("exits %d: %s", status, stderr)
@@ -727,15 +685,9 @@ func TestDevRevokesTheServerKeysOfProcessesThatWereKilled(t *testing.T) {
 	}
 	ask := func(d *devProcess, key string) int {
 		url := regexp.MustCompile(`URL=(\S+)`).FindStringSubmatch(strings.Join(d.lines, "\n"))[1]
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/admin/games/1", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/admin/games/1", nil))(t)
 		request.Header.Set("Authorization", "Bearer "+key)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := testkit.Must(http.DefaultClient.Do(request))(t)
 		_ = response.Body.Close()
 		return response.StatusCode
 	}
@@ -790,10 +742,7 @@ func TestTheConsoleLinkOfDevLastsADay(t *testing.T) {
 	server := redistest.StartFor(t)
 	dev := startDev(t, nil, "--redis-url", server.URL(), "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0")
 	link := regexp.MustCompile(`#link=(\S+)`).FindStringSubmatch(strings.Join(dev.lines, "\n"))[1]
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	ttl := db.Client.PTTL(t.Context(), keys.ConsoleLink(secret.Digest(link))).Val()
 	if ttl > devTokenTTL || ttl < devTokenTTL-time.Minute {
@@ -831,10 +780,7 @@ func TestConsolePrintsALinkOfTheInternalListener(t *testing.T) {
 	if again := strings.TrimSpace(must(t, "console", "--url", n.InternalURL+"/")); again == link {
 		t.Error("two links are the same")
 	}
-	response, err := http.Get(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.Get(page))(t)
 	_ = response.Body.Close()
 	policy := response.Header.Get("Content-Security-Policy")
 	if response.StatusCode != http.StatusOK || !strings.Contains(policy, "script-src 'self'") {
@@ -878,14 +824,9 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		t.Errorf("of a game that is not there it exits %d:\n%s", status, out)
 	}
 
-	db, err := redisdb.Open(store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store))(t)
 	defer func() { _ = db.Close() }()
-	if err := db.Client.HIncrBy(t.Context(), keys.Totals(1), "wallets:GOLD", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.HIncrBy(t.Context(), keys.Totals(1), "wallets:GOLD", 1).Err())
 	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {
 		t.Errorf("with money from nowhere it exits %d:\n%s", status, out)
 	}

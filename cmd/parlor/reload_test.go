@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // filesOfNode are the files that a node reads its settings from.
@@ -24,9 +25,7 @@ type filesOfNode struct {
 
 func (f filesOfNode) write(name, text string) {
 	f.t.Helper()
-	if err := os.WriteFile(filepath.Join(f.folder, name), []byte(text), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, os.WriteFile(filepath.Join(f.folder, name), []byte(text), 0o600))
 }
 
 // environ returns the variables that name the files.
@@ -69,9 +68,7 @@ func TestSIGHUPReadsSecretsAndSettingsAgain(t *testing.T) {
 	})
 	token, refresh := guest.Body["accessToken"].(string), guest.Body["refreshToken"].(string)
 	socket, err := n.Dial(t.Context(), "/api/v1/realtime", token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	defer func() { _ = socket.Close() }()
 
 	// A fault in any of them, and nothing changes.
@@ -97,9 +94,7 @@ func TestSIGHUPReadsSecretsAndSettingsAgain(t *testing.T) {
 	admin := redistest.Dial(t, store)
 	redisOK := func(args ...any) {
 		t.Helper()
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, admin.Do(t.Context(), args...).Err())
 	}
 	redisOK("ACL", "SETUSER", "parlor", ">after")
 	f.write("redis", redisURL("after"))
@@ -177,10 +172,7 @@ func TestANodeThatClosesItsSocketsRedeemsNoTicket(t *testing.T) {
 	ticket := leaving.Must(t, 200, "POST", "/api/v1/auth/ticket", token, nil).Body["ticket"].(string)
 	dial := func(n *nodetest.Node, path, bearer string) *websocket.Conn {
 		t.Helper()
-		socket, err := n.Dial(t.Context(), path, bearer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		socket := testkit.Must(n.Dial(t.Context(), path, bearer))(t)
 		t.Cleanup(func() { _ = socket.Close() })
 		return socket
 	}
@@ -190,10 +182,7 @@ func TestANodeThatClosesItsSocketsRedeemsNoTicket(t *testing.T) {
 	}
 	leaving.Signal(syscall.SIGTERM)
 	for frame := []byte(nil); !bytes.Contains(frame, []byte("server.draining")); {
-		var err error
-		if _, frame, err = socket.ReadMessage(); err != nil {
-			t.Fatal(err)
-		}
+		_, frame = testkit.Must2(socket.ReadMessage())(t)
 	}
 	if _, err := leaving.Dial(t.Context(), "/api/v1/realtime?ticket="+ticket, ""); err == nil {
 		t.Error("the node opens a socket while it closes the others")

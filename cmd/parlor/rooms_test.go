@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // operatorNode is a node on a store that was seeded.
@@ -58,9 +59,7 @@ func (n operatorNode) trailOf(t *testing.T, target string) (actions []string, af
 		} `json:"items"`
 	}
 	r := n.admin(t, http.StatusOK, http.MethodGet, "trail?target="+target, nil)
-	if err := wire.Unmarshal(r.Raw, &page); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, wire.Unmarshal(r.Raw, &page))
 	for _, one := range page.Items {
 		actions, after = append(actions, one.Action), append(after, one.After)
 	}

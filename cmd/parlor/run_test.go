@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/logs"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/spf13/cobra"
 )
 
@@ -18,21 +19,11 @@ import (
 func newServingNode(t *testing.T, store *redistest.Server) *node {
 	t.Helper()
 	setRequired(t, store.URL())
-	s, err := loadSettings(settingFlags(&cobra.Command{}), config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := openStore(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(loadSettings(settingFlags(&cobra.Command{}), config.ModeServe))(t)
+	db := testkit.Must(openStore(s))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	handler, storeErrors := logs.NewStoreErrors(slog.DiscardHandler)
-	n, err := newNode(db, s, config.ModeServe, slog.New(handler), storeErrors, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(newNode(db, s, config.ModeServe, slog.New(handler), storeErrors, nil))(t)
 }
 
 // The store of the node meets the requirements at the second try only, a second after the node

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // balancer forwards connections to a node, which can be changed.
@@ -26,10 +27,7 @@ type balancer struct {
 
 func startBalancer(t *testing.T, to *nodetest.Node) *balancer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	b := &balancer{Listener: l}
 	b.forwardTo(to)
 	t.Cleanup(func() { _ = l.Close() })

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -44,16 +45,11 @@ func TestANodeThatStartsWhileTheLayoutRisesSeesIt(t *testing.T) {
 func TestAnUpgradeIsCheckedAndFinishedByCommands(t *testing.T) {
 	n := startSeeded(t)
 	player := n.player(t, "1")
-	db, err := redisdb.Open(n.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(n.store))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	set := func(key, field, value string) {
 		t.Helper()
-		if err := db.Client.HSet(t.Context(), key, field, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), key, field, value).Err())
 	}
 	newest := redisdb.NewestLayout()
 	wantTool := func(status int, want string, args ...string) {

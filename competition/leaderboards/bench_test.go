@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -38,23 +39,15 @@ const (
 func newBoardBench(b *testing.B, d Definition) (*fixture, *storeBench) {
 	b.Helper()
 	server := redistest.StartFor(b)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
-	p := &people{gameID: 1}
-	f := &fixture{b, New(db, p, p, Options{}), p, p.gameID, db}
+	p := newPeople(1)
+	f := &fixture{b, New(db, p, p, Options{}), p, p.GameID, db}
 	d.MaxEntries = new(*benchEntries) // so that the first season has buckets for as many
 	f.create(d)
-	board, err := f.read(b.Context(), f.gameID, "top")
-	if err != nil {
-		b.Fatal(err)
-	}
+	board := testkit.Must(f.read(b.Context(), f.gameID, "top"))(b)
 	s := &storeBench{b: b, server: server, db: db, at: board.shard(&board.seasons[0], 0)}
-	if err := db.Client.ScriptLoad(b.Context(), scripts.BoardSubmit.Source).Err(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Check(b, db.Client.ScriptLoad(b.Context(), scripts.BoardSubmit.Source).Err())
 	empty := s.info("memory", "used_memory")
 	redistest.SendAll(b, db, int(*benchEntries), benchAtOnce, func(p redis.Cmdable, i int) {
 		s.submit(p, int64(i+1), spreadScore(i), Best)
@@ -66,17 +59,10 @@ func newBoardBench(b *testing.B, d Definition) (*fixture, *storeBench) {
 // info returns a number of INFO.
 func (s *storeBench) info(section, name string) float64 {
 	s.b.Helper()
-	text, err := s.db.Client.Info(s.b.Context(), section).Result()
-	if err != nil {
-		s.b.Fatal(err)
-	}
+	text := testkit.Must(s.db.Client.Info(s.b.Context(), section).Result())(s.b)
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				s.b.Fatal(err)
-			}
-			return n
+			return testkit.Must(strconv.ParseFloat(value, 64))(s.b)
 		}
 	}
 	s.b.Fatalf("INFO has no %s", name)
@@ -127,9 +113,7 @@ func BenchmarkStore(b *testing.B) {
 	person := func() int64 { return 1 + rand.Int64N(min(*benchEntries, maxPerson)) }
 	best := int64(1e9)
 	fail := func(err error) {
-		if err != nil {
-			b.Error(err)
-		}
+		testkit.Report(b, err)
 	}
 	for _, row := range []struct {
 		name   string

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
@@ -40,9 +41,7 @@ func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
 			first := keys.NewBoardShard(f.gameID, "top", 0)
 			const clock = 0x0197f1d2e400 + 1<<42 // ahead of the store's: so it is the time of the entry
 			want := strings.Replace(strings.ReplaceAll(test.want, "|", ""), "0197f1d2e400", "0597f1d2e400", 1)
-			if err := db.Client.HSet(t.Context(), keys.BoardSeason(first, 1), "clock", clock).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.HSet(t.Context(), keys.BoardSeason(first, 1), "clock", clock).Err())
 			r := f.mustSend(42, test.score, func(in *SubmitInput) { in.Subscore = ScoreInput(test.subs) })
 			members, err := db.Client.ZRange(t.Context(), keys.BoardRank(first, 1), 0, -1).Result()
 			if err != nil || len(members) != 1 || hex.EncodeToString([]byte(members[0])) != want {
@@ -50,7 +49,7 @@ func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
 			}
 			units, _ := ScoreInput(test.score).toUnits(0)
 			sub, _ := ScoreInput(test.subs).toUnits(0)
-			_, d := must(f.load(t.Context(), f.gameID, "top")).newest()
+			_, d := testkit.Must(f.load(t.Context(), f.gameID, "top"))(t).newest()
 			if encodeMember(d, units, sub, r.Entry.ReachedAt, 42) != members[0] {
 				t.Errorf("Go makes another member of %s", test.score)
 			}
@@ -59,13 +58,6 @@ func TestMembersAreTheSameBytesOnEveryStore(t *testing.T) {
 			}
 		}
 	})
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }
 
 func TestScoresAreReadExactly(t *testing.T) {
@@ -92,9 +84,7 @@ func TestAScoreOfAnotherTypeIsRefusedWithTheField(t *testing.T) {
 	f.create(Definition{})
 	for _, score := range []string{`null`, `""`, `true`, `[1]`, `{"a":1}`, `"1,5"`, `"NaN"`, `1e400`} {
 		var in SubmitInput
-		if err := wire.Unmarshal([]byte(`{"userId":1,"score":`+score+`}`), &in); err != nil {
-			t.Errorf("%s: %v", score, err)
-		}
+		testkit.Report(t, wire.Unmarshal([]byte(`{"userId":1,"score":`+score+`}`), &in), "%s", score)
 		_, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
 		wantError(t, err, apierror.InvalidRequest, "score")
 	}
@@ -140,12 +130,10 @@ func TestABoardOfAnotherGameIsNotFound(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.create(Definition{})
 	other := principal.Caller{Role: principal.Server, GameID: f.gameID + 1}
-	_, err := f.Get(t.Context(), other, f.gameID, "top")
-	wantError(t, err, apierror.GameNotFound, "")
-	_, err = f.Get(t.Context(), other, f.gameID+1, "top")
-	wantError(t, err, apierror.BoardNotFound, "")
-	_, err = f.Create(t.Context(), f.server(), f.gameID, Definition{Board: "top", Name: "Again"})
-	wantError(t, err, apierror.BoardExists, "")
+	testkit.Fails(f.Get(t.Context(), other, f.gameID, "top"))(t, apierror.GameNotFound)
+	testkit.Fails(f.Get(t.Context(), other, f.gameID+1, "top"))(t, apierror.BoardNotFound)
+	testkit.Fails(f.Create(t.Context(), f.server(), f.gameID, Definition{Board: "top", Name: "Again"}))(
+		t, apierror.BoardExists)
 }
 
 func TestEqualScoresAreInTheOrderOfTheirTimes(t *testing.T) {
@@ -170,9 +158,7 @@ func TestTheTimeOfAnEntryNeverGoesBack(t *testing.T) {
 		first := f.mustSend(1, "5").Entry.ReachedAt
 		ahead := first.Add(time.Hour) // as after a failover to a server whose clock is behind
 		season := keys.BoardSeason(keys.NewBoardShard(f.gameID, "top", 0), 1)
-		if err := db.Client.HSet(t.Context(), season, "clock", ahead.UnixMilli()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), season, "clock", ahead.UnixMilli()).Err())
 		if got := f.mustSend(2, "5").Entry.ReachedAt; !got.Equal(ahead) {
 			t.Errorf("reached at %v; want %v", got, ahead)
 		}
@@ -192,14 +178,11 @@ func TestAScoreWithAKeyCountsOnce(t *testing.T) {
 			}
 		}
 		rc.Fingerprint = "other"
-		_, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, rc)
-		wantError(t, err, apierror.IdempotencyKeyReused, "")
+		testkit.Fails(f.Submit(t.Context(), f.server(), f.gameID, "top", in, rc))(t, apierror.IdempotencyKeyReused)
 
 		// Also when the season is over, and by a resend of the client library.
 		rc.Fingerprint = "print"
-		if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
 		if r, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, rc); err != nil || !r.Replayed {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -247,18 +230,12 @@ func TestScoresOfPlayersKeepTheRules(t *testing.T) {
 		rule(send(1, "0"), "min")
 		rule(send(1, "101"), "max")
 		for _, score := range []string{"20", "30", "25"} {
-			if err := send(1, score); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, send(1, score))
 		}
-		wantError(t, send(1, "31"), apierror.SubmissionsUsedUp, "")
-		if err := send(2, "20"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WantError(t, send(1, "31"), apierror.SubmissionsUsedUp)
+		testkit.Check(t, send(2, "20"))
 		rule(send(2, "31"), "maxStep")
-		if _, err := f.send(3, "5"); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("the server: %v", err)
-		}
+		testkit.Fails(f.send(3, "5"))(t, apierror.Forbidden, "the server")
 		for field, in := range map[string]SubmitInput{
 			"userId": {Score: "5", UserID: 4}, "playedAt": {Score: "5", PlayedAt: new(time.Now())},
 			"score": {Score: "5.5"}, "playId": {Score: "5", PlayID: "x"}, "subscore": {Score: "5", Subscore: "1"},
@@ -273,9 +250,7 @@ func TestAPlayerWaitsBetweenTwoScores(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.create(Definition{Writers: Writers{WriterPlayers}, Rules: &Rules{MinIntervalSeconds: 3600}})
 	in := SubmitInput{Score: "5"}
-	if _, err := f.Submit(t.Context(), f.player(1), f.gameID, "top", in, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Submit(t.Context(), f.player(1), f.gameID, "top", in, idempotency.Receipt{}))(t)
 	_, err := f.Submit(t.Context(), f.player(1), f.gameID, "top", in, idempotency.Receipt{})
 	if e, ok := apierror.As(err); !ok || e.ExtraMembers["rule"] != "minIntervalSeconds" {
 		t.Errorf("%v", err)
@@ -301,18 +276,14 @@ func TestAPlayIsForOneScore(t *testing.T) {
 		}
 		wantError(t, send(1, ""), apierror.InvalidRequest, "playId")
 		play := begin(1)
-		wantError(t, send(2, play), apierror.PlayNotFound, "")
-		if err := send(1, play); err != nil {
-			t.Fatal(err)
-		}
-		wantError(t, send(1, play), apierror.PlayUsed, "")
-		wantError(t, send(1, strings.Repeat("x", 43)), apierror.PlayNotFound, "")
+		testkit.WantError(t, send(2, play), apierror.PlayNotFound)
+		testkit.Check(t, send(1, play))
+		testkit.WantError(t, send(1, play), apierror.PlayUsed)
+		testkit.WantError(t, send(1, strings.Repeat("x", 43)), apierror.PlayNotFound)
 		late := begin(1)
 		key := keys.BoardPlay(keys.NewBoardShard(f.gameID, "top", 0), late)
 		ago := strconv.FormatInt(time.Now().Add(-11*time.Minute).UnixMilli(), 10)
-		if err := db.Client.Set(t.Context(), key, "1|"+ago, time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), key, "1|"+ago, time.Hour).Err())
 		err := send(1, late)
 		if !errors.Is(err, apierror.PlayExpired) && !errors.Is(err, apierror.SeasonClosed) {
 			t.Errorf("%v", err)
@@ -342,17 +313,15 @@ func TestALateResultCountsInItsSeason(t *testing.T) {
 		}
 		f.mustSend(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
 		f.mustSend(3, "7")
-		_, err = f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) })
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) }))(t, apierror.SeasonClosed)
 		past, now := userIDs(f.entries(Scope{Season: 1})), userIDs(f.entries(Scope{}))
 		if !slices.Equal(past, []int64{2, 1}) ||
 			!slices.Equal(now, []int64{3}) {
 			t.Errorf("%v, then %v", past, now)
 		}
-		_, err = f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1)
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t, apierror.SeasonClosed)
 		_, _, err = f.Entries(t.Context(), f.server(), f.gameID, "top", Scope{Season: 3}, "", 10)
-		wantError(t, err, apierror.SeasonNotFound, "")
+		testkit.WantError(t, err, apierror.SeasonNotFound)
 	})
 }
 
@@ -361,19 +330,14 @@ func TestASealedSeasonTakesNoScore(t *testing.T) {
 		f := newFixture(t, db)
 		f.create(Definition{Shards: 4, Operator: Last})
 		played := f.sendBefore(1, "5")
-		if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
+		testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 		page, next, err := f.ListSeasons(t.Context(), f.player(1), f.gameID, "top", 0, 10)
 		if err != nil || next != 0 || len(page) != 2 || page[1].Status != SeasonSealed || page[0].Status != SeasonOpen ||
 			page[1].Entries != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		_, err = f.send(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
-		wantError(t, err, apierror.SeasonClosed, "")
+		testkit.Fails(f.send(2, "9", func(in *SubmitInput) { in.PlayedAt = &played }))(t, apierror.SeasonClosed)
 		if got := userIDs(f.entries(Scope{Season: 1})); !slices.Equal(got, []int64{1}) {
 			t.Errorf("%v", got)
 		}
@@ -394,20 +358,14 @@ func TestEachScoreIsInOneSeason(t *testing.T) {
 					if i%2 == 0 {
 						node = other
 					}
-					if _, err := node.send(w+1, "1"); err != nil {
-						t.Errorf("%v", err)
-					}
+					testkit.Report(t, testkit.ErrorOf(node.send(w+1, "1")))
 				}
 			})
 		}
 		group.Go(func() {
 			for n := range int64(3) {
-				if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", n+1); err != nil {
-					t.Errorf("%v", err)
-				}
-				if _, err := other.sweepGame(t.Context(), f.gameID); err != nil {
-					t.Errorf("%v", err)
-				}
+				testkit.Report(t, testkit.ErrorOf(f.EndSeason(t.Context(), f.server(), f.gameID, "top", n+1)))
+				testkit.Report(t, testkit.ErrorOf(other.sweepGame(t.Context(), f.gameID)))
 			}
 		})
 		group.Wait()
@@ -433,7 +391,7 @@ func TestAPatchCountsFromTheNextSeason(t *testing.T) {
 		!b.Season.ClosesAt.Equal(*before.Season.ClosesAt) {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	stored := must(f.store.load(t.Context(), f.gameID, "top"))
+	stored := testkit.Must(f.store.load(t.Context(), f.gameID, "top"))(t)
 	if len(stored.seasons) != 1+seasonsAhead {
 		t.Fatalf("%+v", stored.seasons)
 	}
@@ -443,9 +401,7 @@ func TestAPatchCountsFromTheNextSeason(t *testing.T) {
 		}
 	}
 	closes := *before.Season.ClosesAt
-	if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
 	b, err = f.Get(t.Context(), f.player(1), f.gameID, "top")
 	if err != nil || b.Name != "New" || b.Next != nil || b.Season.Season != 2 || b.Season.ClosesAt.Before(closes) {
 		t.Errorf("%+v, %v", b, err)
@@ -455,14 +411,12 @@ func TestAPatchCountsFromTheNextSeason(t *testing.T) {
 func TestASeasonThatStaffEndsKeepsTheNextBoundary(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	before := f.create(Definition{Schedule: &Schedule{EverySeconds: 3600}})
-	if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-		t.Fatal(err)
-	}
-	b := must(f.Get(t.Context(), f.server(), f.gameID, "top"))
+	testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
+	b := testkit.Must(f.Get(t.Context(), f.server(), f.gameID, "top"))(t)
 	if b.Season.Season != 2 || !b.Season.ClosesAt.Equal(*before.Season.ClosesAt) {
 		t.Errorf("%+v; want it to close at %v", b.Season, before.Season.ClosesAt)
 	}
-	stored := must(f.store.load(t.Context(), f.gameID, "top"))
+	stored := testkit.Must(f.store.load(t.Context(), f.gameID, "top"))(t)
 	for i, s := range stored.seasons[1:] {
 		if s.number != int64(i+2) || s.opens != stored.seasons[i].closes {
 			t.Errorf("%+v follows %+v", s, stored.seasons[i])
@@ -478,12 +432,8 @@ func TestOldSeasonsGo(t *testing.T) {
 			for user := range int64(4) {
 				f.mustSend(user+1, "5", func(in *SubmitInput) { in.Segments = map[string]string{"country": "DE"} })
 			}
-			if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", n+1); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", n+1))(t)
+			testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 		}
 		page, _, err := f.ListSeasons(t.Context(), f.server(), f.gameID, "top", 0, 10)
 		if err != nil || len(page) != 2 || page[1].Season != 3 {
@@ -500,14 +450,9 @@ func TestOldSeasonsGo(t *testing.T) {
 				}
 			}
 		}
-		if err := f.Delete(t.Context(), f.server(), f.gameID, "top"); err != nil {
-			t.Fatal(err)
-		}
-		_, err = f.Get(t.Context(), f.server(), f.gameID, "top")
-		wantError(t, err, apierror.BoardNotFound, "")
-		if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.Delete(t.Context(), f.server(), f.gameID, "top"))
+		testkit.Fails(f.Get(t.Context(), f.server(), f.gameID, "top"))(t, apierror.BoardNotFound)
+		testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 		for shard := range 2 {
 			tag, _, _ := strings.Cut(keys.BoardRank(keys.NewBoardShard(f.gameID, "top", shard), 1), "rank")
 			for key := range redistest.TakeSnapshot(t, db, tag) {
@@ -527,13 +472,9 @@ func TestAPlayerWhoIsDeletedLeavesEverySeason(t *testing.T) {
 		german := func(in *SubmitInput) { in.Segments = map[string]string{"country": "DE"} }
 		f.mustSend(1, "5", german)
 		f.mustSend(2, "4", german)
-		if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
 		f.mustSend(1, "6")
-		if err := f.DeletePlayer(t.Context(), f.player(1)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.DeletePlayer(t.Context(), f.player(1)))
 		for _, scope := range []Scope{{Season: 1}, {Season: 1, Segment: "country:DE"}} {
 			if got := userIDs(f.entries(scope)); !slices.Equal(got, []int64{2}) {
 				t.Errorf("%v", got)
@@ -568,8 +509,7 @@ func TestDetailsAreThoseOfTheScoreThatCounts(t *testing.T) {
 	wantError(t, err, apierror.InvalidRequest, "evidence.url")
 	_, err = f.send(1, "7", func(in *SubmitInput) { in.Segments = map[string]string{"country": "DE"} })
 	wantError(t, err, apierror.InvalidRequest, "segments.country")
-	_, err = f.send(1_000_000, "7")
-	wantError(t, err, apierror.UserNotFound, "")
+	testkit.Fails(f.send(1_000_000, "7"))(t, apierror.UserNotFound)
 }
 
 func TestABoardThatIsFullTakesNoOtherPlayer(t *testing.T) {
@@ -577,8 +517,7 @@ func TestABoardThatIsFullTakesNoOtherPlayer(t *testing.T) {
 	f.create(Definition{MaxEntries: new(int64(2))})
 	f.mustSend(1, "5")
 	f.mustSend(2, "5")
-	_, err := f.send(3, "5")
-	wantError(t, err, apierror.BoardFull, "")
+	testkit.Fails(f.send(3, "5"))(t, apierror.BoardFull)
 	f.mustSend(1, "6")
 }
 
@@ -591,13 +530,10 @@ func TestAShardMayHaveAllEntriesOfABoard(t *testing.T) {
 		f.mustSend(4*(user+1), "5")
 	}
 	for _, user := range []int64{1, 4 * 101} {
-		_, err := f.send(user, "5")
-		wantError(t, err, apierror.BoardFull, "")
+		testkit.Fails(f.send(user, "5"))(t, apierror.BoardFull)
 	}
 	f.mustSend(4, "6")
-	if _, err := f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 4); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 4))(t)
 	f.mustSend(1, "5")
 }
 
@@ -617,7 +553,7 @@ func TestABatchReportsEachScore(t *testing.T) {
 		_, _, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", nil, rc)
 		wantError(t, err, apierror.InvalidRequest, "scores")
 		_, _, err = f.SubmitBatch(t.Context(), f.player(1), f.gameID, "top", batch, rc)
-		wantError(t, err, apierror.Forbidden, "")
+		testkit.WantError(t, err, apierror.Forbidden)
 	})
 }
 
@@ -628,8 +564,7 @@ func TestASeasonThatHasNotBegunTakesNoScore(t *testing.T) {
 	if b.Season.Status != SeasonUpcoming {
 		t.Errorf("%+v", b.Season)
 	}
-	_, err := f.send(1, "5")
-	wantError(t, err, apierror.SeasonClosed, "")
+	testkit.Fails(f.send(1, "5"))(t, apierror.SeasonClosed)
 }
 
 // A patch of who may write, and by which rules, counts from the next season on. With now it counts
@@ -644,18 +579,14 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 	}
 	patch := func(p Patch) Leaderboard {
 		t.Helper()
-		b, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
+		return testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "top", p))(t)
 	}
 	players, withPlay := Writers{WriterPlayers}, &Rules{Max: new(ScoreInput("100")), Play: true}
 	b := patch(Patch{Writers: &players, Rules: wire.Given(withPlay), KeepSeasons: new(int64(5))})
 	if b.Next == nil || b.NextFrom == nil || !b.NextFrom.Equal(*b.Season.ClosesAt) || b.Rules != nil {
 		t.Errorf("%+v", b)
 	}
-	wantError(t, asPlayer("4503599627370495", ""), apierror.Forbidden, "")
+	testkit.WantError(t, asPlayer("4503599627370495", ""), apierror.Forbidden)
 	f.mustSend(1, "500")
 
 	b = patch(Patch{
@@ -668,9 +599,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 	if e, ok := apierror.As(asPlayer("10", "")); !ok || e.ExtraMembers["rule"] != "max" {
 		t.Errorf("%v; want score_rejected by max", e)
 	}
-	if err := asPlayer("9", ""); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, asPlayer("9", ""))
 	f.mustSend(1, "600")
 	for field, p := range map[string]Patch{
 		"schedule": {Schedule: wire.Given[Schedule](nil)}, "segments": {Segments: &[]string{"country"}},
@@ -693,9 +622,7 @@ func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
 	patch := func(play bool) {
 		t.Helper()
 		p := Patch{Rules: wire.Given(&Rules{Play: play})}
-		if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "top", p))(t)
 	}
 	send := func(play string) error {
 		_, err := f.Submit(t.Context(), f.player(7), f.gameID, "top", SubmitInput{Score: "5", PlayID: play},
@@ -709,17 +636,11 @@ func TestAPatchOfThePlayRuleCountsFromTheNextSeason(t *testing.T) {
 	if err == nil {
 		err = send(play.PlayID)
 	}
-	if err != nil {
-		t.Errorf("a play of the season that is open: %v", err)
-	}
+	testkit.Report(t, err, "a play of the season that is open")
 	f.endSeason(1)
-	if err := send(""); err != nil {
-		t.Errorf("in the next season: %v", err)
-	}
+	testkit.Report(t, send(""), "in the next season")
 	patch(true)
-	if err := send(""); err != nil {
-		t.Errorf("before plays are demanded: %v", err)
-	}
+	testkit.Report(t, send(""), "before plays are demanded")
 	_, err = begin()
 	wantError(t, err, apierror.InvalidRequest, "board")
 }
@@ -731,16 +652,10 @@ func TestAPlayerHasTwentyOpenPlays(t *testing.T) {
 		d := Definition{
 			Board: "top", Name: "Top", Writers: Writers{WriterPlayers}, Rules: &Rules{Play: true}, Operator: Last, Shards: 4,
 		}
-		if _, err := f.Create(t.Context(), f.server(), f.gameID, d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Create(t.Context(), f.server(), f.gameID, d))(t)
 		start := func(userID int64) string {
 			t.Helper()
-			play, err := f.StartPlay(t.Context(), f.player(userID), f.gameID, "top")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return play.PlayID
+			return testkit.Must(f.StartPlay(t.Context(), f.player(userID), f.gameID, "top"))(t).PlayID
 		}
 		send := func(userID int64, playID string) error {
 			_, err := f.Submit(t.Context(), f.player(userID), f.gameID, "top",
@@ -753,9 +668,7 @@ func TestAPlayerHasTwentyOpenPlays(t *testing.T) {
 			plays = append(plays, start(1))
 		}
 		for range maxOpenPlays { // what was used is not open
-			if err := send(1, plays[1]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, send(1, plays[1]))
 			plays = append(slices.Delete(plays, 1, 2), start(1))
 		}
 		plays = append(plays, start(1), start(1)) // two too many
@@ -765,9 +678,7 @@ func TestAPlayerHasTwentyOpenPlays(t *testing.T) {
 				t.Errorf("play %d of %d: %v", i, len(plays), err)
 			}
 		}
-		if err := send(2, others); err != nil {
-			t.Errorf("the play of another player: %v", err)
-		}
+		testkit.Report(t, send(2, others), "the play of another player")
 		at := keys.NewBoardShard(f.gameID, "top", 1)
 		if left, err := db.Client.LLen(t.Context(), keys.BoardPlays(at, 1)).Result(); err != nil || left > maxOpenPlays {
 			t.Errorf("%d plays are listed, %v", left, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestTheBoundsOfARuleAreScoresThatMayBe(t *testing.T) {
@@ -26,7 +27,7 @@ func TestTheBoundsOfARuleAreScoresThatMayBe(t *testing.T) {
 		_, err := f.Submit(t.Context(), f.player(int64(i+1)), f.gameID, "top", SubmitInput{Score: ScoreInput(c.score)},
 			idempotency.Receipt{})
 		if c.want != nil {
-			wantError(t, err, c.want, "")
+			testkit.WantError(t, err, c.want)
 		} else if err != nil {
 			t.Errorf("%s: %v", c.score, err)
 		}

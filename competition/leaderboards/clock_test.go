@@ -6,6 +6,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -18,10 +19,7 @@ func TestAStoreWhoseClockIsWrongEndsNoSeason(t *testing.T) {
 		f.mustSend(1, "10")
 		requireOpen := func(when string) {
 			t.Helper()
-			b, err := f.read(t.Context(), f.gameID, "top")
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testkit.Must(f.read(t.Context(), f.gameID, "top"))(t)
 			if b.seasons[0].isSealed {
 				t.Errorf("%s: the season is sealed", when)
 			}
@@ -39,10 +37,7 @@ func TestAStoreWhoseClockIsWrongEndsNoSeason(t *testing.T) {
 			redistest.LookAtClocks(t, db)
 		}
 		// The season is over by the time that the leader read, and by that of no shard.
-		now, err := f.store.now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := testkit.Must(f.store.now(t.Context()))(t)
 		f.setBoundaries(now - 1)
 		jumps := true
 		redistest.ObserveCommands(db, func(commands []redis.Cmder) {

@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // A leader dies when it has paid some winners, and the board is deleted then: the others are paid
@@ -27,9 +28,7 @@ func TestADeletedBoardPaysToTheEndWhatIsBeingPaid(t *testing.T) {
 	for user := range int64(winners) {
 		f.mustSend(user+1, "1")
 	}
-	if _, err := f.EndSeason(t.Context(), operator, f.gameID, "top", 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.EndSeason(t.Context(), operator, f.gameID, "top", 1))(t)
 	source, accounts := f.board().prizeSource(f.board().find(1)), prizes.New(f.db, f.wallets)
 	isPlanned := false
 	for commands := 1; ; commands++ {
@@ -47,9 +46,7 @@ func TestADeletedBoardPaysToTheEndWhatIsBeingPaid(t *testing.T) {
 			isPlanned, commands = true, 0
 		}
 	}
-	if err := f.Delete(t.Context(), operator, f.gameID, "top"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.Delete(t.Context(), operator, f.gameID, "top"))
 	f.sweep()
 	var want []string
 	for user := range 10 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Whether somebody is a friend, and who it is, costs commands for each: it is asked about the best
@@ -15,14 +16,12 @@ func TestEntriesOfManyFriendsAskAboutTheBestAlone(t *testing.T) {
 	const friends = 300
 	scores := make([]SubmitInput, 0, friends)
 	for id := int64(1000); id < 1000+friends; id++ {
-		f.people.friends[1] = append(f.people.friends[1], id)
+		f.people.Friends[1] = append(f.people.Friends[1], id)
 		scores = append(scores, SubmitInput{UserID: id, Score: "5"})
 	}
 	for i := 0; i < len(scores); i += MaxBatch {
-		if _, _, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", scores[i:i+MaxBatch],
-			idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must2(f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", scores[i:i+MaxBatch],
+			idempotency.Receipt{}))(t)
 	}
 	f.mustSend(1, "6")
 	f.mustSend(stranger, "7") // is listed, and no friend

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -28,17 +29,13 @@ func (f *fixture) cohortOf(userID, season int64) string {
 	if errors.Is(err, apierror.EntryNotFound) {
 		return ""
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 	return fmt.Sprintf("%s %d", c.Tier, c.Cohort)
 }
 
 func (f *fixture) endSeason(number int64) {
 	f.t.Helper()
-	if _, err := f.EndSeason(f.t.Context(), f.server(), f.gameID, "top", number); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.EndSeason(f.t.Context(), f.server(), f.gameID, "top", number))(f.t)
 }
 
 func TestALeagueIsCheckedWhenABoardIsDefined(t *testing.T) {
@@ -151,9 +148,7 @@ func TestPlayersFillCohortsOneAfterTheOther(t *testing.T) {
 		if got := userIDs(f.entries(Scope{})); len(got) != 13 || got[0] != 13 {
 			t.Errorf("all players: %v", got)
 		}
-		if _, err := f.Cohort(t.Context(), f.server(), f.gameID, "top", 0); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.Fails(f.Cohort(t.Context(), f.server(), f.gameID, "top", 0))(t, apierror.Forbidden)
 	})
 }
 
@@ -178,9 +173,7 @@ func TestTheBestOfACohortRiseAndTheLastFall(t *testing.T) {
 			}
 		}
 		play(1, 1, 2, 3, 4, 5, 6)
-		if err := f.store.hide(t.Context(), f.board(), f.board().find(1), 1, true); err != nil { // 2 and 3 are the best now
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.store.hide(t.Context(), f.board(), f.board().find(1), 1, true)) // 2 and 3 are the best now
 		play(2, 1, 2, 3, 4, 5, 6, 7)
 		want(2, map[int64]string{
 			1: "bronze 0", 2: "silver 0", 3: "silver 0", 4: "bronze 0", 6: "bronze 0", 7: "bronze 0",
@@ -198,11 +191,7 @@ func TestTheBestOfACohortRiseAndTheLastFall(t *testing.T) {
 // board returns the board "top" as it is stored.
 func (f *fixture) board() *board {
 	f.t.Helper()
-	b, err := f.read(f.t.Context(), f.gameID, "top")
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return b
+	return testkit.Must(f.read(f.t.Context(), f.gameID, "top"))(f.t)
 }
 
 func TestPlayersWhoMissManySeasonsBeginInTheLowestTier(t *testing.T) {
@@ -233,27 +222,19 @@ func TestSegmentsAreGivenBesideACohort(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		f.mustSend(1, "3")
-		if _, err := f.send(1, "4", country("FR")); !errors.Is(err, apierror.SegmentFixed) {
-			t.Error(err)
-		}
+		testkit.Fails(f.send(1, "4", country("FR")))(t, apierror.SegmentFixed)
 		if got := f.entries(Scope{Segment: "country:DE"}); len(got) != 1 || got[0].Score.Units != 3 {
 			t.Errorf("%+v", got)
 		}
 		for _, hide := range []bool{true, false} {
-			if _, err := f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, hide); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, hide))(t)
 			c, err := f.Cohort(t.Context(), f.player(1), f.gameID, "top", 0)
 			if err != nil || (len(c.Entries) == 0) != hide {
 				t.Errorf("%+v, %v", c, err)
 			}
 		}
-		if _, err := f.listSegment("@:0:0"); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("a cohort as a segment: %v", err)
-		}
-		if _, err := f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Fails(f.listSegment("@:0:0"))(t, apierror.InvalidRequest, "a cohort as a segment")
+		testkit.Must(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 1))(t)
 		if got := f.cohortOf(1, 0); got != "" {
 			t.Errorf("a player who was removed is in %q", got)
 		}
@@ -282,9 +263,7 @@ func TestPlayersEnterCohortsAtTheSameTime(t *testing.T) {
 				})
 			}
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, group.Wait())
 		players := map[string]int{}
 		for user := range int64(100) {
 			players[f.cohortOf(user+1, 0)]++
@@ -328,9 +307,7 @@ func TestTheCohortsOfASeasonAreRemovedWithIt(t *testing.T) {
 	}
 	f.endSeason(1)
 	f.endSeason(2)
-	if _, err := f.sweepGames(t.Context(), 1, []int64{f.gameID}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.sweepGames(t.Context(), 1, []int64{f.gameID}))(t)
 	after := left()
 	isOfSeason := func(name string) bool {
 		return !strings.HasSuffix(name, ":board") && !strings.HasSuffix(name, ":season:2")
@@ -355,9 +332,7 @@ func TestABoardWithoutALeagueSendsOneCommandForAScore(t *testing.T) {
 	if err != nil || one == nil || to != 0 {
 		t.Fatal(err)
 	}
-	if _, err := f.store.submit(t.Context(), call); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.store.submit(t.Context(), call))(t)
 	if got := sent.Load() - before; got != 1 {
 		t.Errorf("a score sends %d commands", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -22,32 +23,23 @@ const (
 // of the same run.
 func BenchmarkLive(b *testing.B) {
 	server := redistest.StartFor(b)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	ctx := b.Context()
-	p := &people{gameID: 1}
+	p := newPeople(1)
 	service := New(db, p, p, Options{})
-	f := &fixture{b, service, p, p.gameID, db}
+	f := &fixture{b, service, p, p.GameID, db}
 	a := &audience{views: map[View]bool{{Top: MaxLiveTop}: true}}
 	live := service.NewLive(a)
 	for n := range liveBoards {
 		key := fmt.Sprint("b", n)
-		if _, err := service.Create(ctx, f.server(), 1, Definition{Board: key, Name: key}); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(service.Create(ctx, f.server(), 1, Definition{Board: key, Name: key}))(b)
 		for id := int64(1); id <= MaxLiveTop; id++ {
 			in := SubmitInput{UserID: id, Score: ScoreInput(strconv.FormatInt(id, 10))}
-			if _, err := service.Submit(ctx, f.server(), 1, key, in, idempotency.Receipt{}); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(service.Submit(ctx, f.server(), 1, key, in, idempotency.Receipt{}))(b)
 		}
 		begin := func(LiveSnapshot) error { return nil }
-		if err := live.Watch(ctx, f.player(1), 1, key, View{Top: MaxLiveTop}, begin); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Check(b, live.Watch(ctx, f.player(1), 1, key, View{Top: MaxLiveTop}, begin))
 	}
 	const looks = 400
 	cpu := func(do func()) float64 { // µs of the store's main thread while do runs
@@ -67,12 +59,8 @@ func BenchmarkLive(b *testing.B) {
 		changed := cpu(func() {
 			for n := range looks {
 				in := SubmitInput{UserID: 1, Score: ScoreInput(strconv.Itoa(1000 + n))}
-				if _, err := service.Submit(ctx, f.server(), 1, "b0", in, idempotency.Receipt{}); err != nil {
-					b.Fatal(err)
-				}
-				if err := live.refresh(ctx, top, false); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(service.Submit(ctx, f.server(), 1, "b0", in, idempotency.Receipt{}))(b)
+				testkit.Check(b, live.refresh(ctx, top, false))
 			}
 		}) / looks
 		share := idle * liveBoards * liveNodes * float64(time.Second/liveInterval) / 1e6

@@ -2,7 +2,6 @@ package leaderboards
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // audience is who watches in a test.
@@ -106,16 +106,13 @@ func newWatcher(f *fixture) *watcher {
 func (w *watcher) watch(v View) string {
 	w.t.Helper()
 	first := ""
-	err := w.Watch(w.t.Context(), w.player(max(v.UserID, 1)), w.gameID, "top", v, func(s LiveSnapshot) error {
+	testkit.Check(w.t, w.Watch(w.t.Context(), w.player(max(v.UserID, 1)), w.gameID, "top", v, func(s LiveSnapshot) error {
 		w.audience.mu.Lock()
 		defer w.audience.mu.Unlock()
 		w.audience.views[v] = true
 		first = ranksOf(s.Entries) + around(s.Me)
 		return nil
-	})
-	if err != nil {
-		w.t.Fatalf("watch: %v", err)
-	}
+	}), "watch")
 	return first
 }
 
@@ -155,9 +152,7 @@ func TestWatchedBoardsAreShownWhenTheyChange(t *testing.T) {
 					!strings.Contains(got, "3: season 1, 1=2 2=3 3=1") {
 					t.Errorf("shown was %q", got)
 				}
-				if _, err := w.SetHidden(t.Context(), w.server(), w.gameID, "top", 0, 2, true); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(w.SetHidden(t.Context(), w.server(), w.gameID, "top", 0, 2, true))(t)
 				delete(w.audience.views, View{Top: 3})
 				w.expect("2: season 1, 1=3 2=1")
 			})
@@ -257,9 +252,7 @@ func TestTheNextSeasonIsShown(t *testing.T) {
 		w.mustSend(1, "10")
 		w.watch(View{Top: 2})
 		other := New(db, w.people, w.people, Options{}) // on another node
-		if _, err := other.EndSeason(t.Context(), w.server(), w.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(other.EndSeason(t.Context(), w.server(), w.gameID, "top", 1))(t)
 		for range boardVersionTicks {
 			w.tick(t.Context())
 		}
@@ -292,19 +285,15 @@ func TestADeletedBoardIsNotWatched(t *testing.T) {
 	w := newWatcher(newFixture(t, redistest.Single(t)))
 	w.create(Definition{})
 	w.watch(View{Top: 2})
-	if err := w.Delete(t.Context(), w.server(), w.gameID, "top"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, w.Delete(t.Context(), w.server(), w.gameID, "top"))
 	for range boardVersionTicks {
 		w.tick(t.Context())
 	}
 	if got := w.audience.heard(); got != "end" || len(w.boards) != 0 {
 		t.Errorf("shown was %q, and %d boards are watched", got, len(w.boards))
 	}
-	err := w.Watch(t.Context(), w.player(1), w.gameID, "top", View{Top: 1}, nil)
-	if !errors.Is(err, apierror.BoardNotFound) {
-		t.Errorf("watching it: %v", err)
-	}
+	testkit.WantError(t, w.Watch(t.Context(), w.player(1), w.gameID, "top", View{Top: 1}, nil), apierror.BoardNotFound,
+		"watching it")
 }
 
 func TestWhatNobodyWatchesIsNotRead(t *testing.T) {
@@ -336,10 +325,7 @@ func TestWhatNobodyWatchesIsNotRead(t *testing.T) {
 
 func TestWatchersKeepWhatTheyHaveWithoutAStore(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	w := newWatcher(newFixture(t, db))
 	w.create(Definition{})
@@ -349,13 +335,9 @@ func TestWatchersKeepWhatTheyHaveWithoutAStore(t *testing.T) {
 	w.expect("")
 	ctx, cancel := context.WithTimeout(t.Context(), liveTimeout)
 	defer cancel()
-	err = w.Watch(ctx, w.player(1), w.gameID, "top", View{Top: 1}, nil)
-	if !errors.Is(err, apierror.StoreUnavailable) {
-		t.Errorf("watching without a store: %v", err)
-	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WantError(t, w.Watch(ctx, w.player(1), w.gameID, "top", View{Top: 1}, nil), apierror.StoreUnavailable,
+		"watching without a store")
+	testkit.Check(t, server.Restart())
 	redistest.Eventually(t, "the store is back", func() bool { _, err := w.send(2, "20"); return err == nil })
 	w.expect("2: season 1, 1=2 2=1")
 }

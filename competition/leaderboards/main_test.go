@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"strconv"
 	"sync/atomic"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -25,82 +23,46 @@ const maxPerson = 999_999
 
 // people are the players of a test: every id up to maxPerson is a player of its game.
 type people struct {
-	gameID  int64
-	friends map[int64][]int64
-
-	askedAbout  int                // players, by AreFriends
-	boards      []games.BoardFeed  // of the settings of the game
-	settlements []games.Settlement // likewise; nil: the default
-	quotas      games.Quotas       // likewise
+	*domaintest.Players
+	askedAbout int // players, by AreFriends
 }
 
-func (p *people) Game(_ context.Context, userID int64) (int64, error) {
+func newPeople(gameID int64) *people { return &people{Players: domaintest.NewPlayers(gameID)} }
+
+func (p *people) Game(ctx context.Context, userID int64) (int64, error) {
 	if userID > maxPerson {
 		return 0, apierror.UserNotFound
 	}
-	return p.gameID, nil
-}
-
-func (p *people) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := map[int64]users.Profile{}
-	for _, id := range ids {
-		found[id] = users.Profile{ID: id, Username: "p" + strconv.FormatInt(id, 10)}
-	}
-	return found, nil
+	return p.Players.Game(ctx, userID)
 }
 
 // stranger is in everybody's list of friends, and nobody's friend.
 const stranger = 99
 
 func (p *people) ListedFriends(_ context.Context, userID int64, limit int) ([]int64, error) {
-	listed := append([]int64{stranger}, p.friends[userID]...)
+	listed := append([]int64{stranger}, p.Friends[userID]...)
 	return listed[:min(limit, len(listed))], nil
 }
 
-func (p *people) AreFriends(_ context.Context, userID int64, others ...int64) (map[int64]bool, error) {
+func (p *people) AreFriends(ctx context.Context, userID int64, others ...int64) (map[int64]bool, error) {
 	p.askedAbout += len(others)
-	are := map[int64]bool{}
-	for _, id := range others {
-		are[id] = slices.Contains(p.friends[userID], id)
-	}
-	return are, nil
-}
-
-func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
-	if id != p.gameID {
-		return games.Game{}, apierror.GameNotFound
-	}
-	settings := games.DefaultSettings()
-	settings.Boards, settings.Quotas = p.boards, p.quotas
-	if p.settlements != nil {
-		settings.Settlements = p.settlements
-	}
-	return games.Game{ID: id, Settings: settings}, nil
+	return p.Players.AreFriends(ctx, userID, others...)
 }
 
 var lastGame atomic.Int64
 
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
-
 // fixture is a game of its own with its boards.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
 	people *people
 	gameID int64
 	db     *redisdb.DB
 }
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
-	p := &people{
-		gameID: lastGame.Add(1), friends: map[int64][]int64{}, quotas: games.DefaultSettings().Quotas,
-	}
-	return &fixture{t, New(db, p, p, Options{}), p, p.gameID, db}
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
+	p := newPeople(lastGame.Add(1))
+	return &fixture{t, New(db, p, p, Options{}), p, p.GameID, db}
 }
 
 func (f *fixture) server() principal.Caller {
@@ -115,11 +77,7 @@ func (f *fixture) player(id int64) principal.Caller {
 func (f *fixture) create(d Definition) Leaderboard {
 	f.t.Helper()
 	d.Board, d.Name = "top", "Top"
-	b, err := f.Create(f.t.Context(), f.server(), f.gameID, d)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return b
+	return testkit.Must(f.Create(f.t.Context(), f.server(), f.gameID, d))(f.t)
 }
 
 // send submits a score for a player by the server.
@@ -133,11 +91,7 @@ func (f *fixture) send(userID int64, score string, more ...func(*SubmitInput)) (
 
 func (f *fixture) mustSend(userID int64, score string, more ...func(*SubmitInput)) SubmitResult {
 	f.t.Helper()
-	r, err := f.send(userID, score, more...)
-	if err != nil {
-		f.t.Fatalf("send %s of player %d: %v", score, userID, err)
-	}
-	return r
+	return testkit.Must(f.send(userID, score, more...))(f.t, "send %s of player %d", score, userID)
 }
 
 func (f *fixture) entries(scope Scope) []Entry {
@@ -145,10 +99,7 @@ func (f *fixture) entries(scope Scope) []Entry {
 	var all []Entry
 	cursor := ""
 	for {
-		page, next, err := f.Entries(f.t.Context(), f.server(), f.gameID, "top", scope, cursor, 100)
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		page, next := testkit.Must2(f.Entries(f.t.Context(), f.server(), f.gameID, "top", scope, cursor, 100))(f.t)
 		if all = append(all, page...); next == "" {
 			return all
 		}
@@ -181,10 +132,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	redistest.Each(t, test)
 	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		test(t, db)
 	})

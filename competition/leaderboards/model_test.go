@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -159,9 +160,7 @@ func (m *model) compareLines(what string, got, want []string) {
 
 func (m *model) mustSucceed(err error) {
 	m.t.Helper()
-	if err != nil {
-		m.t.Fatalf("%v", err)
-	}
+	testkit.Check(m.t, err)
 }
 
 // docs/proof.md has the run with a thousand cases.
@@ -292,13 +291,13 @@ func runModel(t *rapid.T, db *redisdb.DB, shards int) {
 		"friends": func(t *rapid.T) {
 			user, limit, country := players.Draw(t, "user"), limits.Draw(t, "limit"), countries.Draw(t, "country")
 			season := rapid.IntRange(0, len(m.seasons)-1).Draw(t, "season")
-			m.people.friends[user] = slices.DeleteFunc(rapid.SliceOfDistinct(players, rapid.ID[int64]).Draw(t, "friends"),
+			m.people.Friends[user] = slices.DeleteFunc(rapid.SliceOfDistinct(players, rapid.ID[int64]).Draw(t, "friends"),
 				func(id int64) bool { return id == user })
 			list, err := m.FriendEntries(t.Context(), m.player(user), m.gameID, "top", m.scope(season, country), limit)
 			m.mustSucceed(err)
 			order, shown := m.sorted(season, country, 0), []*modelEntry{}
 			for _, e := range order {
-				if e.user == user || slices.Contains(m.people.friends[user], e.user) {
+				if e.user == user || slices.Contains(m.people.Friends[user], e.user) {
 					shown = append(shown, e)
 				}
 			}

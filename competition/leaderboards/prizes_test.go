@@ -18,29 +18,25 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
 // prizeFixture is a fixture whose boards have prizes in GOLD, a token of two decimals.
 type prizeFixture struct {
 	*fixture
 	wallets *wallet.Service
+	money   domaintest.Money
 }
 
 func newPrizeFixture(t *testing.T, db *redisdb.DB) *prizeFixture {
 	t.Helper()
 	base := newFixture(t, db)
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), base.gameID, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	f := &prizeFixture{base, wallet.New(db, base.people, wallet.Options{})}
-	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil && !errors.Is(err, apierror.TokenCodeTaken) {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), base.gameID, 0).Err())
+	f := &prizeFixture{fixture: base, wallets: wallet.New(db, base.people, wallet.Options{})}
+	f.money = domaintest.NewMoney(t, db, f.wallets, base.gameID, wallet.TokenDefinition{Code: "GOLD"})
 	f.Service = New(db, base.people, base.people, Options{Prizes: prizes.New(db, f.wallets)})
 	return f
 }
@@ -60,28 +56,20 @@ func table(rows ...PrizeRow) *Prizes {
 func (f *prizeFixture) create(d Definition) Leaderboard {
 	f.t.Helper()
 	d.Board, d.Name = "top", "Top"
-	b, err := f.Create(f.t.Context(), operator, f.gameID, d)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return b
+	return testkit.Must(f.Create(f.t.Context(), operator, f.gameID, d))(f.t)
 }
 
 // end ends a season and lets the leader work.
 func (f *prizeFixture) end(number int64) Season {
 	f.t.Helper()
-	if _, err := f.EndSeason(f.t.Context(), operator, f.gameID, "top", number); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.EndSeason(f.t.Context(), operator, f.gameID, "top", number))(f.t)
 	f.sweep()
 	return f.season(number)
 }
 
 func (f *prizeFixture) sweep() {
 	f.t.Helper()
-	if _, err := f.sweepGames(f.t.Context(), 1, []int64{f.gameID}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.sweepGames(f.t.Context(), 1, []int64{f.gameID}))(f.t)
 }
 
 func (f *prizeFixture) season(number int64) Season {
@@ -107,12 +95,8 @@ func (f *prizeFixture) wantWon(want string) {
 	f.t.Helper()
 	var got []string
 	for user := range int64(10) {
-		b, err := f.wallets.ReadBalance(f.t.Context(), f.gameID, user+1, "GOLD")
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
-		if b.SpendableUnits != 0 {
-			got = append(got, strconv.FormatInt(user+1, 10)+":"+b.SpendableUnits.String())
+		if units := f.money.Balance(user + 1).SpendableUnits; units != 0 {
+			got = append(got, strconv.FormatInt(user+1, 10)+":"+units.String())
 		}
 	}
 	if text := strings.Join(got, " "); text != want {
@@ -142,9 +126,7 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 	shop := assets.New(f.db, f.wallets, assets.Options{})
 	stocked, err := shop.Create(t.Context(), operator, f.gameID,
 		assets.CreateInput{Name: "Rare", TokenCode: "GOLD", Price: "1", Stock: new(int64(3))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	row := func(from, to int, prize AmountInput) PrizeRow {
 		return PrizeRow{FromPlace: from, ToPlace: to, Prize: prize}
 	}
@@ -218,9 +200,7 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 	d := Definition{Board: "top", Name: "Top", Prizes: table(row(1, 3, "3.33"))}
 	wantErr := func(name string, caller principal.Caller, d Definition, want *apierror.Error) {
 		t.Helper()
-		if _, err := f.Create(t.Context(), caller, f.gameID, d); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Fails(f.Create(t.Context(), caller, f.gameID, d))(t, want, "%s", name)
 	}
 	wantErr("a token that the server may not mint", f.server(), d, apierror.Forbidden)
 	d.Prizes.From = ""
@@ -241,9 +221,7 @@ func TestASeasonIsFundedWhenItOpensAndPaidWhenItIsSealed(t *testing.T) {
 		for user, score := range []string{"50", "40", "30", "20", "10"} {
 			f.mustSend(int64(user+1), score)
 		}
-		if _, err := f.SetHidden(t.Context(), operator, f.gameID, "top", 1, 3, true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.SetHidden(t.Context(), operator, f.gameID, "top", 1, 3, true))(t)
 		if got := f.promised(); got != 1000 {
 			t.Fatalf("%d are promised", got)
 		}
@@ -268,11 +246,8 @@ func TestTiedPlayersDivideWhatTheirPlacesGet(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newPrizeFixture(t, db)
 		shop := assets.New(db, f.wallets, assets.Options{})
-		shield, err := shop.Create(t.Context(), operator, f.gameID,
-			assets.CreateInput{Name: "Shield", TokenCode: "GOLD", Price: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		shield := testkit.Must(shop.Create(t.Context(), operator, f.gameID,
+			assets.CreateInput{Name: "Shield", TokenCode: "GOLD", Price: "1"}))(t)
 		f.create(Definition{Ties: TiesShared, Prizes: table(
 			PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "5"}, PrizeRow{FromPlace: 2, ToPlace: 2, Prize: "0.01"},
 			PrizeRow{FromPlace: 3, ToPlace: 3, AssetID: shield.ID}, PrizeRow{FromPlace: 4, ToPlace: 5, Prize: "1"},
@@ -297,19 +272,13 @@ func TestPrizesInAssetsThatAServerPromisedArePaid(t *testing.T) {
 	for _, from := range []prizes.Funds{"", prizes.House, prizes.Mint} {
 		f := newPrizeFixture(t, redistest.Single(t))
 		shop := assets.New(f.db, f.wallets, assets.Options{})
-		shield, err := shop.Create(t.Context(), f.server(), f.gameID,
-			assets.CreateInput{Name: "Shield", TokenCode: "GOLD", Price: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = f.Create(t.Context(), f.server(), f.gameID, Definition{
+		shield := testkit.Must(shop.Create(t.Context(), f.server(), f.gameID,
+			assets.CreateInput{Name: "Shield", TokenCode: "GOLD", Price: "1"}))(t)
+		testkit.Must(f.Create(t.Context(), f.server(), f.gameID, Definition{
 			Board: "top", Name: "Top", Prizes: &Prizes{From: from, Table: []PrizeRow{
 				{FromPlace: 1, ToPlace: 1, AssetID: shield.ID, Quantity: 3},
 			}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		f.mustSend(1, "1")
 		f.end(1)
 		f.wantSeason(1, SeasonPaid, true)
@@ -334,19 +303,12 @@ func TestAHouseThatIsTooPoorFundsASeasonWhenItHasEnough(t *testing.T) {
 		f.wantSeason(2, SeasonOpen, false)
 
 		credit := wallet.CreditInput{UserID: 9, TokenCode: "GOLD", Amount: "10", Reason: "test"}
-		if _, err := f.wallets.Credit(t.Context(), operator, credit, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.wallets.Credit(t.Context(), operator, credit, idempotency.Receipt{}))(t)
 		shop := assets.New(db, f.wallets, assets.Options{})
-		gem, err := shop.Create(t.Context(), operator, f.gameID,
-			assets.CreateInput{Name: "Gem", TokenCode: "GOLD", Price: "10"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := shop.Purchase(t.Context(), f.player(9), gem.ID, assets.PurchaseInput{Quantity: 1},
-			idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		gem := testkit.Must(shop.Create(t.Context(), operator, f.gameID,
+			assets.CreateInput{Name: "Gem", TokenCode: "GOLD", Price: "10"}))(t)
+		testkit.Must(shop.Purchase(t.Context(), f.player(9), gem.ID, assets.PurchaseInput{Quantity: 1},
+			idempotency.Receipt{}))(t)
 		f.sweep()
 		f.wantSeason(1, SeasonSealed, false)
 		f.wantSeason(2, SeasonOpen, true)
@@ -373,44 +335,32 @@ func TestStaffReviewsASeasonBeforeItIsPaid(t *testing.T) {
 			_, err := f.VoidSeason(t.Context(), operator, f.gameID, "top", number, "a fault")
 			return err
 		}
-		wantError(t, approve(1), apierror.SeasonClosed, "")
+		testkit.WantError(t, approve(1), apierror.SeasonClosed)
 		f.end(1)
 		f.wantSeason(1, SeasonHeld, true)
 		f.sweep()
 		f.wantWon("")
-		if _, err := f.SetHidden(t.Context(), operator, f.gameID, "top", 1, 1, true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.SetHidden(t.Context(), operator, f.gameID, "top", 1, 1, true))(t)
 		for range 2 {
-			if err := approve(1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, approve(1))
 			f.wantSeason(1, SeasonPaid, true)
 			f.wantWon("2:1000")
 		}
-		wantError(t, void(1), apierror.SeasonClosed, "")
-		wantError(t, approve(99), apierror.SeasonNotFound, "")
-		wantError(t, void(99), apierror.SeasonNotFound, "")
-		if _, err := f.ApproveSeason(t.Context(), f.player(1), f.gameID, "top", 1); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
-		if _, err := f.VoidSeason(t.Context(), f.player(1), f.gameID, "top", 1, "x"); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.WantError(t, void(1), apierror.SeasonClosed)
+		testkit.WantError(t, approve(99), apierror.SeasonNotFound)
+		testkit.WantError(t, void(99), apierror.SeasonNotFound)
+		testkit.Fails(f.ApproveSeason(t.Context(), f.player(1), f.gameID, "top", 1))(t, apierror.Forbidden)
+		testkit.Fails(f.VoidSeason(t.Context(), f.player(1), f.gameID, "top", 1, "x"))(t, apierror.Forbidden)
 
 		f.mustSend(1, "2")
 		f.end(2)
 		for range 2 {
-			if err := void(2); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, void(2))
 			f.wantSeason(2, SeasonSealed, false)
 			f.sweep()
 			f.wantWon("2:1000")
 		}
-		if err := void(3); err != nil { // while it is open
-			t.Fatal(err)
-		}
+		testkit.Check(t, void(3)) // while it is open
 		f.sweep()
 		f.wantSeason(3, SeasonOpen, false)
 		if got := f.promised(); got != 0 {
@@ -424,9 +374,7 @@ func TestAVoidThatStoppedInItsMiddleIsCompleted(t *testing.T) {
 	f := newPrizeFixture(t, redistest.Single(t))
 	f.create(Definition{Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"})})
 	f.mustSend(1, "2")
-	if err := f.Service.prizes.Void(t.Context(), f.gameID, "board:top:1", "x"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.Service.prizes.Void(t.Context(), f.gameID, "board:top:1", "x"))
 	f.end(1)
 	f.wantSeason(1, SeasonSealed, false)
 	f.wantWon("")
@@ -461,18 +409,13 @@ func TestSeasonsThatEndedInAnOutageArePaidInOrder(t *testing.T) {
 			f.sweepFundsOnly()
 			f.mustSend(1+number, "1")
 		}
-		if _, err := f.EndSeason(t.Context(), operator, f.gameID, "top", number+1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), operator, f.gameID, "top", number+1))(t)
 	}
 	f.wantWon("")
 	f.sweep()
 	f.wantWon("1:1000 2:1000 3:1000")
 	var order []string
-	ledger, err := f.db.Client.LRange(t.Context(), keys.Ledger(f.gameID), 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := testkit.Must(f.db.Client.LRange(t.Context(), keys.Ledger(f.gameID), 0, -1).Result())(t)
 	for _, entry := range ledger {
 		if parts := strings.Split(entry, "|"); parts[3] == "prize" {
 			order = append(order, parts[4])
@@ -486,12 +429,9 @@ func TestSeasonsThatEndedInAnOutageArePaidInOrder(t *testing.T) {
 // sweepFundsOnly funds the open season as the leader does.
 func (f *prizeFixture) sweepFundsOnly() {
 	f.t.Helper()
-	_, err := f.change(f.t.Context(), f.gameID, "top", func(b *board, now int64) (c boardChange, err error) {
+	testkit.Must(f.change(f.t.Context(), f.gameID, "top", func(b *board, now int64) (c boardChange, err error) {
 		return c, f.fundOpen(f.t.Context(), b, now, &c)
-	})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	}))(f.t)
 }
 
 func TestADeletedBoardReturnsItsPool(t *testing.T) {
@@ -505,9 +445,7 @@ func TestADeletedBoardReturnsItsPool(t *testing.T) {
 		if got := f.promised(); got != 2000 {
 			t.Fatalf("%d are promised", got)
 		}
-		if err := f.Delete(t.Context(), operator, f.gameID, "top"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.Delete(t.Context(), operator, f.gameID, "top"))
 		f.sweep()
 		if got := f.promised(); got != 0 {
 			t.Errorf("%d are promised", got)
@@ -530,9 +468,7 @@ func TestASeasonThatOwesPrizesIsKept(t *testing.T) {
 	f.end(2)
 	f.wantSeason(1, SeasonHeld, true)
 	for number := range int64(2) {
-		if _, err := f.ApproveSeason(t.Context(), operator, f.gameID, "top", number+1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.ApproveSeason(t.Context(), operator, f.gameID, "top", number+1))(t)
 	}
 	f.wantWon("1:1000")
 	f.sweep()
@@ -552,9 +488,7 @@ func TestThePrizesOfASeasonAreThoseOfItsOpening(t *testing.T) {
 	f.create(Definition{Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"})})
 	f.mustSend(1, "1")
 	other := table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "4"})
-	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given(other)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given(other)}))(t)
 	bad := table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "11"})
 	_, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given(bad)})
 	wantError(t, err, apierror.InvalidRequest, "prizes.table")
@@ -565,9 +499,7 @@ func TestThePrizesOfASeasonAreThoseOfItsOpening(t *testing.T) {
 	f.mustSend(2, "1")
 	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: wire.Given[Prizes](nil)})
 	wantError(t, err, apierror.Forbidden, "prizes")
-	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given[Prizes](nil)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: wire.Given[Prizes](nil)}))(t)
 	f.end(2)
 	f.wantWon("1:1000 2:400")
 	if got := f.season(3); got.PrizesFunded != nil {
@@ -592,9 +524,7 @@ func TestASeasonIsPaidOnceWhenItsLeaderDiesAtAnyCommand(t *testing.T) {
 			for user := range int64(4) {
 				f.mustSend(user+1, strconv.FormatInt(9-user, 10))
 			}
-			if _, err := f.EndSeason(t.Context(), operator, f.gameID, "top", number+1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.EndSeason(t.Context(), operator, f.gameID, "top", number+1))(t)
 			for commands := 1; ; commands += 1 + int(number) {
 				budget = commands
 				_, err := f.node(Options{}).sweepGames(t.Context(), 1, []int64{f.gameID})
@@ -646,17 +576,11 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}),
 		"prizes":  patch(Patch{Prizes: wire.Given[Prizes](nil)}),
 	} {
-		if !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("%s: %v; want forbidden", act, err)
-		}
+		testkit.WantError(t, err, apierror.Forbidden, "%s", act)
 	}
-	if err := patch(Patch{Name: new("New"), KeepSeasons: new(int64(3))}); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, patch(Patch{Name: new("New"), KeepSeasons: new(int64(3))}))
 	f.mustSend(1, "1")
-	if _, err := f.SetHidden(ctx, server, f.gameID, "top", 0, 1, true); err != nil {
-		t.Errorf("in a season that is open: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(f.SetHidden(ctx, server, f.gameID, "top", 0, 1, true)), "in a season that is open")
 	if got := f.season(2).PromisedBy; got == nil || *got != "operator" {
 		t.Errorf("the season says %v", got)
 	}
@@ -673,12 +597,9 @@ func TestAServerKeyHidesNoEntryThatPlayersAloneMakeForPrizesOfTheOperator(t *tes
 		"show":   errorOnly(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, 1, false)),
 		"remove": errorOnly(f.Remove(t.Context(), f.server(), f.gameID, "top", 0, 1)),
 	} {
-		if !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("%s: %v; want forbidden", act, err)
-		}
+		testkit.WantError(t, err, apierror.Forbidden, "%s", act)
 	}
-	_, err := f.SetHidden(t.Context(), operator, f.gameID, "top", 0, 1, true)
-	wantError(t, err, apierror.EntryNotFound, "")
+	testkit.Fails(f.SetHidden(t.Context(), operator, f.gameID, "top", 0, 1, true))(t, apierror.EntryNotFound)
 }
 
 func errorOnly[T any](_ T, err error) error { return err }
@@ -711,9 +632,7 @@ func TestASeasonThatIsEndedEarlyIsNotFundedAnew(t *testing.T) {
 		if got := f.promised(); got != 1000 {
 			t.Errorf("%d are promised; want one pool", got)
 		}
-		if _, err := f.VoidSeason(t.Context(), operator, f.gameID, "top", 1, "test"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.VoidSeason(t.Context(), operator, f.gameID, "top", 1, "test"))(t)
 		f.sweep()
 		f.wantSeason(4, SeasonOpen, false)
 
@@ -723,9 +642,7 @@ func TestASeasonThatIsEndedEarlyIsNotFundedAnew(t *testing.T) {
 		if err != nil || !isFunded || f.promised() != 1000 {
 			t.Errorf("%v, %v, %d are promised", isFunded, err, f.promised())
 		}
-		if err := f.Delete(t.Context(), operator, f.gameID, "top"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.Delete(t.Context(), operator, f.gameID, "top"))
 		f.sweep()
 		if left, err := db.Client.HLen(t.Context(), keys.PrizeBudgets(f.gameID)).Result(); err != nil || left != 0 {
 			t.Errorf("%d budgets of boards are left, %v", left, err)

@@ -15,25 +15,21 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // createFor makes a board that rooms feed.
 func (f *fixture) createFor(from games.FeedSource, d Definition) {
 	f.t.Helper()
 	d.Board, d.Name, d.Writers = string(from), string(from), Writers{WriterRooms}
-	if _, err := f.Create(f.t.Context(), f.server(), f.gameID, d); err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	f.people.boards = append(f.people.boards, games.BoardFeed{Board: string(from), From: from})
+	testkit.Must(f.Create(f.t.Context(), f.server(), f.gameID, d))(f.t)
+	f.people.Settings.Boards = append(f.people.Settings.Boards, games.BoardFeed{Board: string(from), From: from})
 }
 
 // standings returns the entries of a board as "<player>:<score>", best first.
 func (f *fixture) standings(board string, season int64) []string {
 	f.t.Helper()
-	page, _, err := f.Entries(f.t.Context(), f.server(), f.gameID, board, Scope{Season: season}, "", 100)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	page, _ := testkit.Must2(f.Entries(f.t.Context(), f.server(), f.gameID, board, Scope{Season: season}, "", 100))(f.t)
 	list := []string{}
 	for _, e := range page {
 		list = append(list, fmt.Sprintf("%d:%s", e.User.ID, wire.AppendDecimal(nil, e.Score.Units, e.Score.Decimals)))
@@ -60,9 +56,7 @@ func (f *fixture) result(roomID string) RoomResult {
 
 func (f *fixture) add(r RoomResult) {
 	f.t.Helper()
-	if err := f.AddRoomResult(f.t.Context(), r); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.AddRoomResult(f.t.Context(), r))
 }
 
 func TestAFinishedRoomAddsAScoreOfEachPlayer(t *testing.T) {
@@ -114,10 +108,7 @@ func TestWhoARoomHasFedDoesNotCountAgain(t *testing.T) {
 	f.requireStandings("win", "1:1")
 	most := new(int64(2))
 	p := Patch{MaxEntries: wire.Given(most), Effective: NowEffective}
-	_, err := f.Patch(t.Context(), f.server(), f.gameID, "win", p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "win", p))(t)
 	f.add(r)
 	f.requireStandings("win", "1:1", "2:0")
 	if got := parseFed("a:1,2;b:3;;x:y:4,z").String(); got != "a:1,2;b:3" {
@@ -135,15 +126,11 @@ func TestARoomCountsOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 16 {
 			wg.Go(func() {
-				if err := []*Service{f.Service, other}[i%2].AddRoomResult(t.Context(), r); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, []*Service{f.Service, other}[i%2].AddRoomResult(t.Context(), r))
 			})
 		}
 		wg.Wait()
-		if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1))(t)
 		f.add(r) // not in the next season either
 		if got := f.standings("win", 1); !slices.Equal(got, []string{"1:1", "2:0"}) {
 			t.Errorf("%v", got)
@@ -188,10 +175,7 @@ func TestALateRoomCountsInItsSeasonOrTheCurrentOne(t *testing.T) {
 		} {
 			f := newFixture(t, db)
 			f.createFor(games.FromWin, Definition{Operator: Sum, GraceSeconds: grace})
-			b, err := f.Get(t.Context(), f.server(), f.gameID, "win")
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testkit.Must(f.Get(t.Context(), f.server(), f.gameID, "win"))(t)
 			early, late := f.result("early"), f.result("late")
 			early.EndedAt, late.EndedAt = b.Season.OpensAt.Add(-time.Millisecond), b.Season.OpensAt
 			// A season that ends in the millisecond of its beginning has no time in which a room can end.
@@ -199,9 +183,7 @@ func TestALateRoomCountsInItsSeasonOrTheCurrentOne(t *testing.T) {
 				now, err := db.Client.Time(t.Context()).Result()
 				return err == nil && now.Sub(b.Season.OpensAt) > time.Millisecond
 			})
-			if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "win", 1))(t)
 			for range 2 {
 				f.add(early)
 				f.add(late)
@@ -223,9 +205,7 @@ func TestABoardThatTakesNoRoomHoldsUpNoOther(t *testing.T) {
 			"no board": {apierror.BoardNotFound, func(*fixture) {}},
 			"deleted": {apierror.BoardNotFound, func(f *fixture) {
 				f.create(Definition{Writers: Writers{WriterRooms}})
-				if err := f.Delete(t.Context(), f.server(), f.gameID, "top"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.Delete(t.Context(), f.server(), f.gameID, "top"))
 			}},
 			"for the server": {apierror.Forbidden, func(f *fixture) { f.create(Definition{}) }},
 			"too many digits": {apierror.ScoreRejected, func(f *fixture) {
@@ -237,14 +217,14 @@ func TestABoardThatTakesNoRoomHoldsUpNoOther(t *testing.T) {
 			}},
 		} {
 			f := newFixture(t, db)
-			f.people.boards = []games.BoardFeed{{Board: "top", From: games.FromScore}}
+			f.people.Settings.Boards = []games.BoardFeed{{Board: "top", From: games.FromScore}}
 			tt.prepare(f)
 			f.createFor(games.FromWin, Definition{Operator: Sum})
 			for range 2 {
 				if err := f.AddRoomResult(t.Context(), f.result("a")); !apierror.IsFinal(err) {
 					t.Errorf("%s: %v", name, err)
 				} else {
-					wantError(t, err, tt.want, "")
+					testkit.WantError(t, err, tt.want)
 				}
 				f.requireStandings("win", "1:1", "2:0")
 			}
@@ -270,7 +250,7 @@ func (a absent) Game(ctx context.Context, userID int64) (int64, error) {
 func TestAnOutageMakesTheRoomComeAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.people.boards = []games.BoardFeed{{Board: "none", From: games.FromWin}}
+		f.people.Settings.Boards = []games.BoardFeed{{Board: "none", From: games.FromWin}}
 		f.createFor(games.FromWin, Definition{Operator: Sum})
 		r := f.result("a")
 		r.Players = append(r.Players, RoomPlayer{UserID: 1_000_000, Place: 3}) // is gone
@@ -278,10 +258,10 @@ func TestAnOutageMakesTheRoomComeAgain(t *testing.T) {
 		if err := node.AddRoomResult(t.Context(), r); apierror.IsFinal(err) {
 			t.Errorf("%v", err)
 		} else {
-			wantError(t, err, apierror.StoreUnavailable, "")
+			testkit.WantError(t, err, apierror.StoreUnavailable)
 		}
 		f.requireStandings("win", "1:1")
-		wantError(t, f.AddRoomResult(t.Context(), r), apierror.BoardNotFound, "")
+		testkit.WantError(t, f.AddRoomResult(t.Context(), r), apierror.BoardNotFound)
 		f.requireStandings("win", "1:1", "2:0")
 	})
 }
@@ -310,7 +290,7 @@ func TestAWalkoverFeedsNothingUnlessStaffSaysSo(t *testing.T) {
 	f.add(alone)
 	f.requireStandings("score", "1:9.5")
 
-	f.people.boards[1].Walkovers = true
+	f.people.Settings.Boards[1].Walkovers = true
 	second := f.walkover("staff says so")
 	second.Players[0].UserID, second.Players[1].UserID = 2, 1
 	f.add(second)
@@ -335,7 +315,7 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 			f.createFor(from, Definition{Decimals: 1})
 			counts := f.result("counts")
 			change(&counts)
-			f.people.boards[0].Walkovers = true
+			f.people.Settings.Boards[0].Walkovers = true
 			f.add(counts)
 			if f.standings(string(from), 0)[0][:2] != "1:" {
 				t.Fatal("it does not count on a board without prizes")
@@ -347,7 +327,7 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 			}
 			change(&other)
 			if name == "that was left" {
-				f.people.boards[0].Walkovers = false
+				f.people.Settings.Boards[0].Walkovers = false
 			}
 			f.add(other)
 			for _, one := range f.standings(string(from), 0) {
@@ -363,15 +343,12 @@ func TestABoardWithPrizesTakesRoomsOfTwoByTheServerAlone(t *testing.T) {
 // settings that changed at the same time do.
 func (f *fixture) promise(key string) {
 	f.t.Helper()
-	_, err := f.change(f.t.Context(), f.gameID, key, func(b *board, _ int64) (c boardChange, err error) {
+	testkit.Must(f.change(f.t.Context(), f.gameID, key, func(b *board, _ int64) (c boardChange, err error) {
 		version, d := b.newest()
 		next := *d
 		next.Prizes = &Prizes{}
 		return c, c.setDefinition(version+1, &next)
-	})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	}))(f.t)
 }
 
 func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
@@ -379,24 +356,23 @@ func TestPrizesAndFeedsThatOnePersonFillsAloneExcludeEachOther(t *testing.T) {
 	prized := Definition{Board: "cup", Name: "Cup", Writers: Writers{WriterRooms}, Prizes: &Prizes{
 		Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 1}},
 	}}
+	server := []games.Settlement{games.SettledByServer}
 	for name, c := range map[string]struct {
 		feed        games.BoardFeed
 		settlements []games.Settlement
 		want        bool
 	}{
-		"wins":               {games.BoardFeed{Board: "cup", From: games.FromWin}, nil, true},
-		"payouts":            {games.BoardFeed{Board: "cup", From: games.FromPayout}, nil, false},
-		"payouts of another": {games.BoardFeed{Board: "top", From: games.FromPayout}, nil, true},
+		"wins":               {games.BoardFeed{Board: "cup", From: games.FromWin}, server, true},
+		"payouts":            {games.BoardFeed{Board: "cup", From: games.FromPayout}, server, false},
+		"payouts of another": {games.BoardFeed{Board: "top", From: games.FromPayout}, server, true},
 		"wins by consensus only": {
 			games.BoardFeed{Board: "cup", From: games.FromWin}, []games.Settlement{"consensus"}, false,
 		},
 	} {
-		f.people.boards = []games.BoardFeed{c.feed}
-		f.people.settlements = c.settlements
+		f.people.Settings.Boards = []games.BoardFeed{c.feed}
+		f.people.Settings.Settlements = c.settlements
 		var errs apierror.FieldErrors
-		if err := f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.checkFeeds(t.Context(), &errs, f.gameID, prized.Board))
 		if got := errs.Err() == nil; got != c.want {
 			t.Errorf("%s: %v; want %v", name, errs.Err(), c.want)
 		}

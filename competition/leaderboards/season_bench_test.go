@@ -13,6 +13,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -69,9 +70,7 @@ func askUntil(b *testing.B, server *redistest.Server, until time.Time) map[strin
 	var askers sync.WaitGroup
 	for name, ask := range commands {
 		client := redistest.Dial(b, server)
-		if err := commands["ZADD"](client); err != nil { // connects, and makes the set
-			b.Fatal(err)
-		}
+		testkit.Check(b, commands["ZADD"](client)) // connects, and makes the set
 		askers.Go(func() {
 			var own []timed
 			tick := time.NewTicker(time.Millisecond)
@@ -131,10 +130,7 @@ func BenchmarkSeasonChange(b *testing.B) {
 func measureSeasonChange(b *testing.B, f *fixture, s *storeBench) {
 	const changes = 8
 	nodes := []*Service{f.newNode(), f.newNode()}
-	now, err := f.store.now(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	now := testkit.Must(f.store.now(b.Context()))(b)
 	var ends []int64 // ms
 	for n := range int64(changes) {
 		ends = append(ends, now+2000*(n+1))
@@ -179,18 +175,11 @@ func (s *storeBench) longestCommand(do func()) (name string, took time.Duration)
 	s.b.Helper()
 	ctx, client := s.b.Context(), s.db.Client
 	for setting, value := range map[string]string{"slowlog-log-slower-than": "100", "slowlog-max-len": "100000"} {
-		if err := client.ConfigSet(ctx, setting, value).Err(); err != nil {
-			s.b.Fatal(err)
-		}
+		testkit.Check(s.b, client.ConfigSet(ctx, setting, value).Err())
 	}
-	if err := client.SlowLogReset(ctx).Err(); err != nil {
-		s.b.Fatal(err)
-	}
+	testkit.Check(s.b, client.SlowLogReset(ctx).Err())
 	do()
-	slow, err := client.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		s.b.Fatal(err)
-	}
+	slow := testkit.Must(client.SlowLogGet(ctx, -1).Result())(s.b)
 	for _, one := range slow {
 		if one.Duration > took {
 			name, took = one.Args[0], one.Duration
@@ -205,9 +194,7 @@ func longestPing(b *testing.B, server *redistest.Server, do func()) (longest, wh
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	ping := func() time.Duration {
 		began := time.Now()
-		if err := client.Ping(b.Context()).Err(); err != nil {
-			b.Error(err)
-		}
+		testkit.Report(b, client.Ping(b.Context()).Err())
 		return time.Since(began)
 	}
 	ping() // connects
@@ -233,15 +220,10 @@ func longestPing(b *testing.B, server *redistest.Server, do func()) (longest, wh
 // timeOf returns the mean time in µs of a command since the store began.
 func (s *storeBench) timeOf(command string) float64 {
 	s.b.Helper()
-	text, err := s.db.Client.Info(s.b.Context(), "commandstats").Result()
-	if err != nil {
-		s.b.Fatal(err)
-	}
+	text := testkit.Must(s.db.Client.Info(s.b.Context(), "commandstats").Result())(s.b)
 	var calls, sum int
 	_, line, _ := strings.Cut(text, "cmdstat_"+command+":")
-	if _, err := fmt.Sscanf(line, "calls=%d,usec=%d,", &calls, &sum); err != nil {
-		s.b.Fatal(err)
-	}
+	testkit.Must(fmt.Sscanf(line, "calls=%d,usec=%d,", &calls, &sum))(s.b)
 	return float64(sum) / float64(calls)
 }
 
@@ -253,16 +235,12 @@ func waitFor(d time.Duration) { <-time.After(d) }
 func BenchmarkRemoval(b *testing.B) {
 	for b.Loop() {
 		f, s := newBoardBench(b, Definition{KeepSeasons: new(int64(0))})
-		if _, err := f.EndSeason(b.Context(), f.server(), f.gameID, "top", 1); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(f.EndSeason(b.Context(), f.server(), f.gameID, "top", 1))(b)
 		full := s.info("memory", "used_memory")
 		var removal, whole time.Duration
 		command, slowest := s.longestCommand(func() {
 			removal, whole = longestPing(b, s.server, func() {
-				if _, err := f.sweepGame(b.Context(), f.gameID); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(f.sweepGame(b.Context(), f.gameID))(b)
 				redistest.Eventually(b, "the season is freed", func() bool {
 					return s.info("memory", "lazyfree_pending_objects") == 0
 				})

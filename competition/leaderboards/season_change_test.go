@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // setBoundaries makes the seasons of the board "top" end at given times (ms), as if these had been
@@ -24,10 +25,7 @@ func (f *fixture) setBoundaries(ends ...int64) {
 func (f *fixture) setBoundariesOf(key string, ends ...int64) {
 	f.t.Helper()
 	ctx := f.t.Context()
-	b, err := f.read(ctx, f.gameID, key)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	b := testkit.Must(f.read(ctx, f.gameID, key))(f.t)
 	var c boardChange
 	for _, later := range b.seasons[1:] {
 		c.removeSeason(later.number)
@@ -40,9 +38,7 @@ func (f *fixture) setBoundariesOf(key string, ends ...int64) {
 	}
 	one.closes = 0
 	c.setSeason(one)
-	if err := f.store.define(ctx, f.gameID, key, b.version, c); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.store.define(ctx, f.gameID, key, b.version, c))
 }
 
 // newNode returns the leaderboards of one more node.
@@ -69,10 +65,7 @@ func TestScoresAroundTheEndOfASeasonAreEachInOneSeason(t *testing.T) {
 func writeAcrossABoundary(t *testing.T, db *redisdb.DB, lead time.Duration) bool {
 	f := newFixture(t, db)
 	f.create(Definition{Schedule: &Schedule{EverySeconds: minSeasonSeconds}, Shards: 3})
-	now, err := f.store.now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := testkit.Must(f.store.now(t.Context()))(t)
 	end := now + lead.Milliseconds()
 	f.setBoundaries(end)
 	nodes := []*Service{f.newNode(), f.newNode()}
@@ -100,9 +93,7 @@ func writeAcrossABoundary(t *testing.T, db *redisdb.DB, lead time.Duration) bool
 	ctx, stop := context.WithCancel(t.Context())
 	sweeps.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := nodes[0].sweepGame(t.Context(), f.gameID); err != nil {
-				t.Errorf("sweep: %v", err)
-			}
+			testkit.Report(t, testkit.ErrorOf(nodes[0].sweepGame(t.Context(), f.gameID)), "sweep")
 		}
 	})
 	writers.Wait()
@@ -143,8 +134,8 @@ func writeAcrossABoundary(t *testing.T, db *redisdb.DB, lead time.Duration) bool
 	}
 	played := time.UnixMilli(end - 1)
 	in := SubmitInput{UserID: 999_999, Score: "1", PlayedAt: &played}
-	_, err = nodes[1].Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
-	wantError(t, err, apierror.SeasonClosed, "")
+	testkit.Fails(nodes[1].Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{}))(
+		t, apierror.SeasonClosed)
 	t.Logf("%d scores before the end of the season, %d after it", before, sum-before)
 	return before > 0
 }

@@ -7,15 +7,12 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func at(t *testing.T, text string) time.Time {
 	t.Helper()
-	moment, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return moment
+	return testkit.Must(time.Parse(time.RFC3339, text))(t)
 }
 
 func TestSeasonsFollowTheClockOnTheWall(t *testing.T) {
@@ -124,13 +121,9 @@ func TestASeasonWithoutEntriesIsRemovedByFewCommands(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
 	f.create(Definition{KeepSeasons: new(int64(0)), MaxEntries: new(int64(1e9))})
-	if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
 	sent := redistest.CountCommands(db)
-	if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 	if got := sent.Load(); got > 30 {
 		t.Errorf("%d commands", got)
 	}
@@ -158,9 +151,7 @@ func TestAScheduleIsCheckedAtAnyTime(t *testing.T) {
 	} {
 		var errs apierror.FieldErrors
 		(&Schedule{Cron: cron, TimeZone: "Europe/Berlin"}).check(&errs)
-		if err := errs.Err(); err != nil {
-			t.Errorf("%q: %v", cron, err)
-		}
+		testkit.Report(t, errs.Err(), "%q", cron)
 	}
 }
 
@@ -185,9 +176,7 @@ func TestASeasonThatIsEndedByHandIsFollowedByOneOfTheNewestSchedule(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, redistest.Single(t))
 			f.create(Definition{Schedule: c.schedule})
-			if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", c.patch); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "top", c.patch))(t)
 			f.endSeason(1)
 			next := f.board().find(2)
 			got := time.Duration(next.closes-next.opens) * time.Millisecond

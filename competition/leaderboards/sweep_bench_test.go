@@ -15,6 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -25,7 +27,7 @@ const manyBoards = 20_000
 type everyGame struct{ *people }
 
 func (e everyGame) Find(ctx context.Context, id int64) (games.Game, error) {
-	game, err := e.people.Find(ctx, e.gameID)
+	game, err := e.people.Find(ctx, e.GameID)
 	game.ID = id
 	return game, err
 }
@@ -50,16 +52,10 @@ func measurePrizes(b *testing.B, boards int) {
 	)
 	busy, f := newTwoGames(b)
 	busy.makePrizeBoards(b, boards)
-	began, err := f.store.now(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	began := testkit.Must(f.store.now(b.Context()))(b)
 	busy.eachBoard(boards, func(key string) { busy.setBoundariesOf(key, began) })
 	f.create(Definition{Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"})})
-	now, err := f.store.now(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	now := testkit.Must(f.store.now(b.Context()))(b)
 	var ends []int64 // ms
 	for n := range time.Duration(seasons) {
 		ends = append(ends, now+(2*time.Second+n*interval).Milliseconds())
@@ -95,26 +91,16 @@ func measurePrizes(b *testing.B, boards int) {
 // both.
 func newTwoGames(b *testing.B) (busy, other *prizeFixture) {
 	b.Helper()
-	db, err := redisdb.Open(redistest.StartFor(b).URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redistest.StartFor(b).URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
-	if err := db.Client.Set(b.Context(), keys.GameIDCounter(), 2, 0).Err(); err != nil {
-		b.Fatal(err)
-	}
-	all := everyGame{&people{gameID: 2, quotas: games.DefaultSettings().Quotas}}
-	all.quotas.Boards = manyBoards
+	testkit.Check(b, db.Client.Set(b.Context(), keys.GameIDCounter(), 2, 0).Err())
+	all := everyGame{newPeople(2)}
+	all.Settings.Quotas.Boards = manyBoards
 	wallets := wallet.New(db, all, wallet.Options{})
-	_, err = wallets.CreateToken(b.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	money := domaintest.NewMoney(b, db, wallets, 1, wallet.TokenDefinition{Code: "GOLD"})
 	game := func(id int64) *prizeFixture {
 		service := New(db, all, all, Options{Prizes: prizes.New(db, wallets)})
-		return &prizeFixture{&fixture{b, service, all.people, id, db}, wallets}
+		return &prizeFixture{&fixture{b, service, all.people, id, db}, wallets, money}
 	}
 	return game(1), game(2)
 }
@@ -124,9 +110,7 @@ func (f *prizeFixture) makePrizeBoards(b *testing.B, count int) {
 	b.Helper()
 	f.eachBoard(count, func(key string) {
 		d := Definition{Board: key, Name: "B", Prizes: table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "10"})}
-		if _, err := f.Create(b.Context(), operator, f.gameID, d); err != nil {
-			b.Error(err)
-		}
+		testkit.Report(b, testkit.ErrorOf(f.Create(b.Context(), operator, f.gameID, d)))
 	})
 }
 

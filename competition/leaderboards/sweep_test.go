@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -45,17 +46,14 @@ func countReads(db *redisdb.DB) *atomic.Int64 {
 func (f *fixture) storeBoards(t *testing.T, count int) {
 	t.Helper()
 	stored := f.db.Client.HGetAll(t.Context(), keys.Board(f.gameID, "top")).Val()
-	_, err := f.db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+	testkit.Must(f.db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range count {
 			key := fmt.Sprintf("copy-%d", i)
 			p.HSet(t.Context(), keys.Board(f.gameID, key), stored)
 			p.SAdd(t.Context(), keys.Boards(f.gameID), key)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 // What is due decides what the leader reads, not how many boards there are.
@@ -66,18 +64,14 @@ func TestTheLeaderReadsWhatIsDue(t *testing.T) {
 	f.storeBoards(t, 2_500)
 	for range 3 { // each looks at 1,000 boards
 		f.sweeps.games = map[int64]*gameSweep{f.gameID: {lookFrom: lookedUntil(f)}}
-		if _, err := f.sweepGames(t.Context(), 1, []int64{f.gameID}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.sweepGames(t.Context(), 1, []int64{f.gameID}))(t)
 	}
 	if listed := db.Client.ZCard(t.Context(), keys.BoardsDue(f.gameID)).Val(); listed != 2_501 {
 		t.Errorf("it knows when %d boards are due; want all", listed)
 	}
 	reads := countReads(db)
 	for range 5 {
-		if _, err := f.sweepGames(t.Context(), 1, []int64{f.gameID}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.sweepGames(t.Context(), 1, []int64{f.gameID}))(t)
 	}
 	if n := reads.Load(); n > 10 {
 		t.Errorf("it reads %d boards of which none is due", n)
@@ -102,13 +96,9 @@ func TestAGameWithManyBoardsHoldsUpNoOther(t *testing.T) {
 		for i := range list {
 			list[i] = dueBoard{fmt.Sprintf("copy-%d", i), 1}
 		}
-		if err := busy.store.addDue(t.Context(), busy.gameID, list); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, busy.store.addDue(t.Context(), busy.gameID, list))
 		other.create(Definition{})
-		if _, err := other.EndSeason(t.Context(), other.server(), other.gameID, "top", 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(other.EndSeason(t.Context(), other.server(), other.gameID, "top", 1))(t)
 		var reads, readsBefore atomic.Int64
 		season := keys.BoardSeason(keys.NewBoardShard(other.gameID, "top", 0), 1)
 		redistest.ObserveCommands(db, func(commands []redis.Cmder) {
@@ -118,9 +108,7 @@ func TestAGameWithManyBoardsHoldsUpNoOther(t *testing.T) {
 				}
 			}
 		})
-		if _, err := busy.sweepGames(t.Context(), 1, []int64{busy.gameID, other.gameID}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(busy.sweepGames(t.Context(), 1, []int64{busy.gameID, other.gameID}))(t)
 		b, err := other.read(t.Context(), other.gameID, "top")
 		if err != nil || !b.seasons[0].isSealed {
 			t.Errorf("the season of the other game is not sealed: %v", err)
@@ -136,24 +124,16 @@ func TestABoardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
 	f.create(Definition{})
-	if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1))(t)
 	var list []dueBoard
 	for i := range 2 * boardsInTurn {
 		key := fmt.Sprintf("bad-%d", i)
 		list = append(list, dueBoard{key, 1})
-		if err := db.Client.SAdd(t.Context(), keys.Boards(f.gameID), key).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.SAdd(t.Context(), keys.Boards(f.gameID), key).Err())
 	}
-	if err := f.store.addDue(t.Context(), f.gameID, list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.store.addDue(t.Context(), f.gameID, list))
 	for range 2 {
-		if _, err := f.sweepGames(t.Context(), 1, []int64{f.gameID}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.sweepGames(t.Context(), 1, []int64{f.gameID}))(t)
 	}
 	b, err := f.read(t.Context(), f.gameID, "top")
 	if err != nil || !b.seasons[0].isSealed {
@@ -168,7 +148,7 @@ func TestABoardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 func TestAGameHasAsManyBoardsAsItMay(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.people.quotas = games.Quotas{Boards: 3}
+		f.people.Settings.Quotas = games.Quotas{Boards: 3}
 		var made, refused atomic.Int64
 		var group sync.WaitGroup
 		for i := range 10 {
@@ -190,19 +170,14 @@ func TestAGameHasAsManyBoardsAsItMay(t *testing.T) {
 		if made.Load() != 3 || refused.Load() != 7 {
 			t.Errorf("%d boards are made and %d refused of 10 at once; want 3", made.Load(), refused.Load())
 		}
-		if err := f.CreateForTournament(t.Context(), f.gameID, Definition{Board: TournamentBoard(1), Name: "T"}); err != nil {
-			t.Errorf("the board of a tournament: %v", err)
-		}
+		testkit.Report(t, f.CreateForTournament(t.Context(), f.gameID, Definition{Board: TournamentBoard(1), Name: "T"}),
+			"the board of a tournament")
 		page, _, err := f.List(t.Context(), f.server(), f.gameID, "", 10)
 		if err != nil || len(page) != 4 {
 			t.Fatalf("%d boards, %v", len(page), err)
 		}
-		if err := f.Delete(t.Context(), f.server(), f.gameID, page[0].Board); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.Delete(t.Context(), f.server(), f.gameID, page[0].Board))
+		testkit.Must(f.sweepGame(t.Context(), f.gameID))(t)
 		if _, err := f.Create(t.Context(), f.server(), f.gameID, Definition{Board: "another", Name: "A"}); err != nil {
 			t.Errorf("after one was deleted: %v", err)
 		}

@@ -9,16 +9,14 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 // problems verifies the first season and returns what it finds: "7 is hidden and is in …".
 func (f *fixture) problems() string {
 	f.t.Helper()
-	report, err := f.Verify(f.t.Context(), f.server(), f.gameID, "top", 1)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	report := testkit.Must(f.Verify(f.t.Context(), f.server(), f.gameID, "top", 1))(f.t)
 	var all []string
 	for _, d := range report.Differences {
 		all = append(all, fmt.Sprintf("%d %s", d.UserID, d.Problem))
@@ -39,19 +37,17 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 				})
 			}
 			for _, id := range []int64{4, 5} {
-				if _, err := f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, id, true); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(f.SetHidden(t.Context(), f.server(), f.gameID, "top", 0, id, true))(t)
 			}
 			report, err := f.Verify(t.Context(), f.server(), f.gameID, "top", 1)
 			if err != nil || report.Entries != 18 || report.Hidden != 2 || len(report.Differences) != 0 {
 				t.Fatalf("a board that fits: %+v, %v", report, err)
 			}
-			b := must(f.load(t.Context(), f.gameID, "top"))
+			b := testkit.Must(f.load(t.Context(), f.gameID, "top"))(t)
 			at := func(id int64) seasonShard { return b.shardOf(&b.seasons[0], id) }
 			member := func(id int64) string {
 				r := b.ranking(&b.seasons[0])
-				return must(f.store.readRecords(t.Context(), r, []int64{id}))[id].member
+				return testkit.Must(f.store.readRecords(t.Context(), r, []int64{id}))(t)[id].member
 			}
 			ctx, client := t.Context(), db.Client
 			segment := strings.Replace(at(2).rankKey(), "rank:1", "rank:1:country:DE", 1)
@@ -82,9 +78,7 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 					return client.HSet(ctx, at(13).entriesKey(13), "13", "?").Err()
 				}, "13 the record does not have its form"},
 			} {
-				if err := step.corrupt(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, step.corrupt())
 				if got := f.problems(); !strings.Contains(got, step.want) {
 					t.Errorf("%s: %q, want %q", step.what, got, step.want)
 				}
@@ -96,8 +90,7 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 func TestOnlyStaffVerifies(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.create(Definition{})
-	_, err := f.Verify(t.Context(), f.player(1), f.gameID, "top", 1)
-	wantError(t, err, apierror.Forbidden, "")
-	_, err = f.Verify(t.Context(), principal.Caller{Role: principal.Operator}, f.gameID, "top", 2)
-	wantError(t, err, apierror.SeasonNotFound, "")
+	testkit.Fails(f.Verify(t.Context(), f.player(1), f.gameID, "top", 1))(t, apierror.Forbidden)
+	testkit.Fails(f.Verify(t.Context(), principal.Caller{Role: principal.Operator}, f.gameID, "top", 2))(
+		t, apierror.SeasonNotFound)
 }

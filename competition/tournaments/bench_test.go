@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // BenchmarkSwissRoundOf1000 reports what a round of 1,000 players takes: the longest pairing on the
@@ -26,16 +27,12 @@ func BenchmarkSwissRoundOf1000(b *testing.B) {
 		}
 
 		f := newFixture(b, redistest.Single(b))
-		if err := f.db.Client.Set(b.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Check(b, f.db.Client.Set(b.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
 		id := f.create(f.swiss(func(in *CreateInput) { in.MaxEntrants = players }))
 		for user := range int64(players) {
 			f.enter(id, user+1)
 		}
-		if _, err := f.Start(b.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(f.Start(b.Context(), operator, f.gameID, id, idempotency.Receipt{}))(b)
 		before, began, open := redistest.CPUTime(b, f.db), time.Now(), 0
 		for open < players/2 {
 			f.lead()

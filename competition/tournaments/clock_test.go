@@ -6,6 +6,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The start and the no-show deadlines of a round are hours ahead of the time, and the store's clock
@@ -17,9 +18,7 @@ func TestAStoreWhoseClockIsWrongStartsAndDecidesNothing(t *testing.T) {
 	f.enter(waiting, 1, 2)
 	playing := f.create(f.swiss(nil))
 	f.enter(playing, 3, 4, 5, 6)
-	if _, err := f.Start(t.Context(), operator, f.gameID, playing, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Start(t.Context(), operator, f.gameID, playing, idempotency.Receipt{}))(t)
 	redistest.Eventually(t, "the matches of the round wait for their players", func() bool {
 		f.lead()
 		matches := f.currentMatches(playing)
@@ -28,9 +27,7 @@ func TestAStoreWhoseClockIsWrongStartsAndDecidesNothing(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Hour, -time.Hour} {
 		clock.Move(ahead)
 		for range 3 {
-			if err := f.RunOnce(t.Context()); err != nil {
-				t.Errorf("%v: %v", ahead, err)
-			}
+			testkit.Report(t, f.RunOnce(t.Context()), "%v", ahead)
 			redistest.LookAtClocks(t, db) // would let a node go on that trusts one good look
 		}
 		if got := f.get(waiting).Status; got != Registration {
@@ -43,5 +40,5 @@ func TestAStoreWhoseClockIsWrongStartsAndDecidesNothing(t *testing.T) {
 		}
 		clock.Move(0)
 	}
-	f.check()
+	f.money.Audit()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -69,9 +70,7 @@ func (f *fixture) setRoom(m Match, field string, change func(value string) strin
 	if err == nil {
 		err = client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: *m.RoomID}).Err()
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 }
 
 // passDispute makes the time of staff be over, in the room and in the match.
@@ -84,9 +83,7 @@ func (f *fixture) passDispute(id int64, m Match) {
 // sweepRooms sweeps the rooms and applies the ends of matches.
 func (f *fixture) sweepRooms() {
 	f.t.Helper()
-	if _, err := f.rooms.Sweep(f.t.Context()); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.rooms.Sweep(f.t.Context()))(f.t)
 }
 
 func (f *fixture) decided(id int64, matchID string) Match {
@@ -108,9 +105,7 @@ func TestASilentSeedLosesItsMatch(t *testing.T) {
 		f.setRoom(m, "s1", func(seat string) string { // as package presence does
 			shard, _ := keys.RoomShard(*m.RoomID)
 			record := strings.Split(seat, "|")[4] + "||lease000,"
-			if err := f.db.Client.HSet(t.Context(), keys.Room(shard, *m.RoomID), "p1", record).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, f.db.Client.HSet(t.Context(), keys.Room(shard, *m.RoomID), "p1", record).Err())
 			return seat
 		})
 		f.say(m, 2, 2)
@@ -128,9 +123,9 @@ func TestASilentSeedLosesItsMatch(t *testing.T) {
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Played || m.Attempt != 1 {
 			t.Errorf("%+v", m)
 		}
-		f.wantBalance(2, 750+475, 0)
-		f.wantBalance(1, 750, 0)
-		f.check()
+		f.money.WantBalance(2, 750+475, 0)
+		f.money.WantBalance(1, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -175,7 +170,7 @@ func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 		if m = f.decided(id, m.ID); m.WinnerID != nil || *m.Reason != Refunded {
 			t.Fatalf("%+v", m)
 		}
-		f.check()
+		f.money.Audit()
 		other := f.match(id, 2) // the first seed meets the fourth
 		f.sit(other, other.Players[0].UserID, other.Players[1].UserID)
 		f.say(other, other.Players[0].UserID, other.Players[1].UserID)
@@ -184,11 +179,11 @@ func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 		if v.PotUnits != 600 || v.RakeUnits != 30 { // two fees and the prize
 			t.Errorf("%+v", v)
 		}
-		f.wantBalance(loser, 1000, 0)
-		f.wantBalance(winner, 1000, 0)
-		f.wantBalance(other.Players[1].UserID, 750+570, 0)
-		f.wantBalance(other.Players[0].UserID, 750, 0)
-		f.check()
+		f.money.WantBalance(loser, 1000, 0)
+		f.money.WantBalance(winner, 1000, 0)
+		f.money.WantBalance(other.Players[1].UserID, 750+570, 0)
+		f.money.WantBalance(other.Players[0].UserID, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -243,18 +238,15 @@ func TestStaffDecidesADisputedMatch(t *testing.T) {
 		if m = f.match(id, 1); m.isDecided() {
 			t.Fatalf("%+v", m)
 		}
-		_, err := f.rooms.Resolve(t.Context(), operator, *m.RoomID, rooms.ResolveInput{
+		testkit.Must(f.rooms.Resolve(t.Context(), operator, *m.RoomID, rooms.ResolveInput{
 			Placements: []rooms.Placement{{UserID: 2, Place: 1}, {UserID: 1, Place: 2}},
-		}, idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, idempotency.Receipt{}))(t)
 		f.sweepRooms()
 		f.leadUntil(t, id, Finished)
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Played {
 			t.Errorf("%+v", m)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -322,23 +314,19 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 		m := f.playing(id, f.match(id, 1))
 		f.say(m, 1, 1)
 		f.say(m, 2, 2)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
 		ended := rooms.Ended{
 			RoomID: *m.RoomID, Status: rooms.Cancelled, Reason: rooms.ReasonDisputeRefunded, StartedAt: time.Now(),
 		}
-		if err := f.report(m, ended); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.report(m, ended))
 		if m = f.decided(id, m.ID); *m.WinnerID != 2 || *m.Reason != Walkover {
 			t.Errorf("%+v", m)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest)
+		testkit.WantError(t, err, apierror.InvalidRequest)
 		f.leadUntil(t, id, Finished)
-		f.wantBalance(1, 750, 0)
-		f.check()
+		f.money.WantBalance(1, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -355,9 +343,7 @@ func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 				winnerID = out
 			}
 			f.say(m, out, winnerID)
-			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{}))(t)
 			f.say(m, other, winnerID)
 			f.sweepRooms()
 			f.lead()
@@ -365,7 +351,7 @@ func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 				t.Errorf("%+v; want the victory of player %d", m, other)
 			}
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -383,9 +369,7 @@ func (f *fixture) passEnd(id int64) {
 		if err != nil || strings.Count(value, texts[0]) != 1 {
 			f.t.Fatalf("endsAt is not found in %s, %v", value, err)
 		}
-		if err := f.db.Client.HSet(ctx, tour, field, strings.Replace(value, texts[0], texts[1], 1)).Err(); err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		testkit.Check(f.t, f.db.Client.HSet(ctx, tour, field, strings.Replace(value, texts[0], texts[1], 1)).Err())
 	}
 }
 
@@ -450,9 +434,9 @@ func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
 				f.wantRunning(id)
 				c.decide(f, id, final, results)
 				f.leadUntil(t, id, Finished)
-				f.wantBalance(2, 750+c.paid, 0)
-				f.wantBalance(1, 750+all-c.paid, 0)
-				f.check()
+				f.money.WantBalance(2, 750+c.paid, 0)
+				f.money.WantBalance(1, 750+all-c.paid, 0)
+				f.money.Audit()
 			})
 		})
 	}
@@ -460,9 +444,7 @@ func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
 
 func resolveFinal(f *fixture, id int64, final Match, _ *resultConsumer) {
 	f.t.Helper()
-	if _, _, err := f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must2(f.Resolve(f.t.Context(), operator, f.gameID, id, final.ID, 2, idempotency.Receipt{}))(f.t)
 }
 
 // resultConsumer gets the ends of rooms, and fails while it is paused.
@@ -511,8 +493,8 @@ func TestNoRoundBeginsAfterTheEnd(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		for userID := range int64(4) {
-			f.wantBalance(userID+1, 1000, 0)
+			f.money.WantBalance(userID+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var inputTime = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
@@ -19,9 +20,7 @@ var inputTime = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
 func prepare(t *testing.T, body string, isOperator bool) (Definition, error) {
 	t.Helper()
 	var in CreateInput
-	if err := wire.UnmarshalStrict([]byte(body), &in); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
+	testkit.Check(t, wire.UnmarshalStrict([]byte(body), &in), "%s", body)
 	terms := Terms{Now: inputTime, RakeBps: 300, MatchTimeout: 2 * time.Hour, IsOperator: isOperator}
 	if in.EntryTokenID == 1 {
 		terms.Token = &wallet.Token{ID: 1, Code: "GOLD", Decimals: 2}
@@ -72,9 +71,7 @@ func TestDefaultsOfANewTournament(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, text, c.want)
 		}
 		var stored Definition
-		if err := wire.Unmarshal(text, &stored); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Report(t, wire.Unmarshal(text, &stored), "%s", name)
 		if again, err := wire.Marshal(stored); err != nil || string(again) != string(text) {
 			t.Errorf("%s is stored as\n%s\nand read as\n%s, %v", name, text, again, err)
 		}
@@ -161,9 +158,7 @@ func TestFaultsOfANewTournament(t *testing.T) {
 		`,"entryTokenId":1,"entryFee":0,"addedPrize":{"amount":1,"from":"mint"}`, `,"rounds":5,"lateJoinRounds":4`,
 		`,"registrationOpensAt":"2020-01-01T00:00:00Z","checkInOpensAt":"2020-01-01T00:00:00Z"`, `,"metadata":null`,
 	} {
-		if _, err := prepare(t, "{"+swissInput+valid+"}", true); err != nil {
-			t.Errorf("%s: %v", valid, err)
-		}
+		testkit.Report(t, testkit.ErrorOf(prepare(t, "{"+swissInput+valid+"}", true)), "%s", valid)
 	}
 }
 
@@ -214,9 +209,8 @@ func TestWhatIsTheOperatorsIsForbiddenToAServer(t *testing.T) {
 		"forbidden rakeBps addedPrize.from" {
 		t.Errorf("returns %s", describe(err))
 	}
-	if _, err := prepare(t, "{"+swissInput+strings.Replace(money, "house", "mint", 1)+"}", false); err != nil {
-		t.Errorf("a prize from mint: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(prepare(t, "{"+swissInput+strings.Replace(money, "house", "mint", 1)+"}", false)),
+		"a prize from mint")
 }
 
 func TestMatchIDs(t *testing.T) {

@@ -6,16 +6,14 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // listed returns the ids of the tournaments that a caller finds, a page of two after the other.
 func (f *fixture) listed(caller principal.Caller) (ids []int64) {
 	f.t.Helper()
 	for after := int64(0); ; {
-		page, next, err := f.List(f.t.Context(), caller, ListQuery{GameID: f.gameID, Limit: 2, After: after})
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
+		page, next := testkit.Must2(f.List(f.t.Context(), caller, ListQuery{GameID: f.gameID, Limit: 2, After: after}))(f.t)
 		for _, v := range page {
 			ids = append(ids, v.ID)
 		}
@@ -47,7 +45,5 @@ func TestPlayersAreNotShownUnlistedTournaments(t *testing.T) {
 			t.Errorf("staff finds %v; want %v", got, all)
 		}
 	}
-	if _, err := f.Get(t.Context(), f.player(1), f.gameID, all[1]); err != nil {
-		t.Errorf("by its id a player gets %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(f.Get(t.Context(), f.player(1), f.gameID, all[1])), "by its id a player gets")
 }

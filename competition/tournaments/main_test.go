@@ -1,92 +1,43 @@
 package tournaments
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
-	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// people are the players of a test: every id is a player of the game.
-type people struct {
-	gameID int64
-	born   time.Time
-	minAge time.Duration // that the game asks of those who stake
-}
-
-func (p *people) Game(context.Context, int64) (int64, error) { return p.gameID, nil }
-
-func (p *people) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: "p" + strconv.FormatInt(id, 10)}, nil
-}
-
-func (p *people) CreatedAt(context.Context, int64) (time.Time, error) { return p.born, nil }
-
-func (p *people) Profiles(ctx context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := map[int64]users.Profile{}
-	for _, id := range ids {
-		found[id], _ = p.RecentProfile(ctx, id)
-	}
-	return found, nil
-}
-
-func (p *people) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
-	return nil, nil
-}
-
-func (p *people) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
-
-func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
-	if id != p.gameID {
-		return games.Game{}, apierror.GameNotFound
-	}
-	settings := games.DefaultSettings()
-	settings.RakeBps, settings.MinStakeAge = 500, p.minAge
-	return games.Game{ID: id, Settings: settings}, nil
-}
-
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Context() context.Context
-}
-
 // fixture is a game of its own with a token and all that tournaments use.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
-	people *people
+	people *domaintest.Players
 	gameID int64
 	db     *redisdb.DB
 	wallet *wallet.Service
+	money  domaintest.Money
 	limits *limits.Service
 	rooms  *rooms.Service
 	boards *leaderboards.Service
@@ -97,10 +48,11 @@ type fixture struct {
 
 var lastGame atomic.Int64
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	t.Helper()
-	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
-	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
+	p := domaintest.NewPlayers(lastGame.Add(1))
+	p.Settings.RakeBps = 500
+	f := &fixture{t: t, people: p, gameID: p.GameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
 	f.limits = limits.New(db, f.wallet, p)
 	f.rooms = newRooms(db, f.wallet, p)
@@ -109,42 +61,25 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	f.Service = New(db, Deps{
 		Wallets: f.wallet, Players: p, Games: p, Rooms: f.rooms, Prizes: prizeService, Boards: f.boards,
 	}, Options{})
-	token, err := f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: fmt.Sprintf("GOLD%d", f.gameID), Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	f.token = token
+	f.money = domaintest.NewMoney(t, db, f.wallet, f.gameID, wallet.TokenDefinition{Code: fmt.Sprintf("GOLD%d", f.gameID)})
+	f.token = f.money.Token
 	return f
 }
 
 // newRooms returns rooms of a node.
-func newRooms(db *redisdb.DB, wallets *wallet.Service, p *people) *rooms.Service {
-	return rooms.New(db, wallets, p, p, rooms.Options{
-		KeyedHash: func(_ context.Context, label, text string) ([]byte, error) {
-			sum := sha256.Sum256([]byte(label + text))
-			return sum[:], nil
-		},
-	})
+func newRooms(db *redisdb.DB, wallets *wallet.Service, p *domaintest.Players) *rooms.Service {
+	return rooms.New(db, wallets, p, p, rooms.Options{KeyedHash: domaintest.KeyedHash})
 }
 
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
-func (f *fixture) player(id int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, UserID: id, GameID: f.gameID}
-}
+func (f *fixture) player(id int64) principal.Caller { return f.people.Player(id) }
 
 // give credits units to players.
 func (f *fixture) give(units wallet.Units, userIDs ...int64) {
 	f.t.Helper()
+	f.money.Credit(wallet.AmountInput(units.Decimal(2)), userIDs...)
 	for _, id := range userIDs {
-		_, err := f.wallet.Credit(f.t.Context(), operator, wallet.CreditInput{
-			UserID: id, TokenCode: f.token.Code, Amount: wallet.AmountInput(units.Decimal(2)), Reason: "test",
-		}, idempotency.Receipt{})
-		if err != nil {
-			f.t.Fatalf("%v", err)
-		}
 		f.given[id] += units
 	}
 }
@@ -164,11 +99,7 @@ func (f *fixture) swiss(change func(in *CreateInput)) CreateInput {
 // create makes a tournament and opens it.
 func (f *fixture) create(in CreateInput) int64 {
 	f.t.Helper()
-	r, err := f.Create(f.t.Context(), operator, f.gameID, in, idempotency.Receipt{})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return r.Tournament.ID
+	return testkit.Must(f.Create(f.t.Context(), operator, f.gameID, in, idempotency.Receipt{}))(f.t).Tournament.ID
 }
 
 // enter lets players join, who get the fee first.
@@ -184,19 +115,13 @@ func (f *fixture) enter(id int64, userIDs ...int64) {
 
 func (f *fixture) get(id int64) Tournament {
 	f.t.Helper()
-	v, err := f.Get(f.t.Context(), operator, f.gameID, id)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return v
+	return testkit.Must(f.Get(f.t.Context(), operator, f.gameID, id))(f.t)
 }
 
 // lead does what the leader has to do now.
 func (f *fixture) lead() {
 	f.t.Helper()
-	if _, err := f.driveGames(f.t.Context(), f.fence, []int64{f.gameID}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.driveGames(f.t.Context(), f.fence, []int64{f.gameID}))(f.t)
 }
 
 // leadUntil leads until the tournament has a status.
@@ -214,10 +139,7 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 // check requires that money is conserved and that what players hold is the escrow.
 func (f *fixture) check() {
 	f.t.Helper()
-	r, err := moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), f.gameID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	r := testkit.Must(moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), f.gameID))(f.t)
 	if !r.Balanced || !r.HeldCounted {
 		f.t.Fatalf("the money is not conserved: %+v", r)
 	}
@@ -226,10 +148,7 @@ func (f *fixture) check() {
 // balance returns what a player can spend and holds.
 func (f *fixture) balance(userID int64) (free, held wallet.Units) {
 	f.t.Helper()
-	b, err := f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	b := testkit.Must(f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code))(f.t)
 	return b.SpendableUnits, b.HeldUnits
 }
 
@@ -243,10 +162,7 @@ func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
 // house returns what the house has.
 func (f *fixture) total(name func(audit.TokenTotal) wallet.Units) wallet.Units {
 	f.t.Helper()
-	r, err := moneytest.NewAudit(f.db, f.wallet).Audit(f.t.Context(), f.gameID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	r := testkit.Must(moneytest.NewAudit(f.db, f.wallet).Audit(f.t.Context(), f.gameID))(f.t)
 	i := slices.IndexFunc(r.Tokens, func(total audit.TokenTotal) bool { return total.TokenCode == f.token.Code })
 	if i < 0 {
 		return 0
@@ -263,10 +179,7 @@ func (f *fixture) currentMatches(id int64) []Match {
 	if v.Round == 0 {
 		return nil
 	}
-	list, _, err := f.Matches(f.t.Context(), operator, f.gameID, id, v.Round, "", 4096)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Matches(f.t.Context(), operator, f.gameID, id, v.Round, "", 4096))(f.t)
 	return list
 }
 
@@ -289,19 +202,14 @@ return 1`)
 func (f *fixture) pass(id int64, m Match) {
 	f.t.Helper()
 	ctx, matches := f.t.Context(), keys.TourMatches(f.gameID, id)
-	text, err := f.db.Client.HGet(ctx, matches, m.ID).Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	text := testkit.Must(f.db.Client.HGet(ctx, matches, m.ID).Result())(f.t)
 	_, rest, _ := strings.Cut(text, "|")
-	err = replaceField.Run(ctx, f.db.Client, []string{matches}, m.ID, text, "1|"+rest).Err()
+	err := replaceField.Run(ctx, f.db.Client, []string{matches}, m.ID, text, "1|"+rest).Err()
 	if m.RoomID != nil {
 		shard, _ := keys.RoomShard(*m.RoomID)
 		err = errors.Join(err, f.db.Client.HSet(ctx, keys.Room(shard, *m.RoomID), "deadline", 1).Err())
 	}
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, err)
 }
 
 // finish ends the room of a match, in which both sit, with places by user id, and reports that as
@@ -317,9 +225,7 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 		ended.Places = append(ended.Places, rooms.Place{UserID: userID, Place: place})
 	}
 	for _, caller := range f.settlers(m) {
-		if _, err := f.rooms.Finish(f.t.Context(), caller, *m.RoomID, list, idempotency.Receipt{}); err != nil {
-			f.t.Fatalf("finish %s: %v", m.ID, err)
-		}
+		testkit.Must(f.rooms.Finish(f.t.Context(), caller, *m.RoomID, list, idempotency.Receipt{}))(f.t, "finish %s", m.ID)
 	}
 	return f.report(m, ended)
 }
@@ -327,11 +233,8 @@ func (f *fixture) finish(m Match, places map[int64]int) error {
 // settlers are those who end a match: its server, or its players in agreement.
 func (f *fixture) settlers(m Match) []principal.Caller {
 	f.t.Helper()
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-	room, err := f.rooms.Get(f.t.Context(), server, *m.RoomID)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	server := f.people.Server()
+	room := testkit.Must(f.rooms.Get(f.t.Context(), server, *m.RoomID))(f.t)
 	if room.SettledBy == rooms.SettledByServer {
 		return []principal.Caller{server}
 	}
@@ -353,10 +256,7 @@ func (f *fixture) report(m Match, ended rooms.Ended) error {
 func (f *fixture) tourOf(roomID string) int64 {
 	f.t.Helper()
 	shard, _ := keys.RoomShard(roomID)
-	settings, err := f.db.Client.HGet(f.t.Context(), keys.Room(shard, roomID), "settings").Result()
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	settings := testkit.Must(f.db.Client.HGet(f.t.Context(), keys.Room(shard, roomID), "settings").Result())(f.t)
 	for i := len(settings) - 1; ; i-- {
 		if settings[i] == '|' {
 			id, _, _, ok := parseFeeds(settings[i+1:])
@@ -372,13 +272,6 @@ func (f *fixture) tourOf(roomID string) int64 {
 func onBothStores(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { test(t, newFixture(t, db)) })
-}
-
-func wantCode(t *testing.T, err error, want *apierror.Error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v; want %s", err, want.Code)
-	}
 }
 
 // opponentOf returns the other player of a match with two.

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -181,10 +182,7 @@ func (m *model) call() {
 
 // isOut reports whether a player has left or was disqualified.
 func (m *model) isOut(userID int64) bool {
-	list, _, err := m.Entrants(m.rapid.Context(), operator, m.gameID, m.id, "", 100)
-	if err != nil {
-		m.rapid.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(m.Entrants(m.rapid.Context(), operator, m.gameID, m.id, "", 100))(m.rapid)
 	i := slices.IndexFunc(list, func(e Entrant) bool { return e.User.ID == userID })
 	return i >= 0 && (list[i].Status == EntrantOut || list[i].Status == EntrantDisqualified)
 }
@@ -210,15 +208,10 @@ func (m *model) play() {
 			if errors.Is(err, apierror.RoomEnded) || errors.Is(err, apierror.AlreadyStarted) {
 				err = nil
 			}
-			if err != nil {
-				m.rapid.Fatalf("%v", err)
-			}
+			testkit.Check(m.rapid, err)
 		}
 	}
-	room, err := m.rooms.Get(m.rapid.Context(), operator, *one.RoomID)
-	if err != nil {
-		m.rapid.Fatalf("%v", err)
-	}
+	room := testkit.Must(m.rooms.Get(m.rapid.Context(), operator, *one.RoomID))(m.rapid)
 	if room.Status != rooms.Started {
 		return
 	}
@@ -231,19 +224,14 @@ func (m *model) play() {
 		return
 	}
 	places := map[int64]int{one.Players[0].UserID: 1, one.Players[1].UserID: rapid.IntRange(1, 2).Draw(m.rapid, "place")}
-	if err := m.finish(one, places); err != nil {
-		m.rapid.Fatalf("%v", err)
-	}
+	testkit.Check(m.rapid, m.finish(one, places))
 }
 
 // passWhole makes the time of a match be over, and that of its dispute.
 func (m *model) passWhole(one Match) {
 	m.rapid.Helper()
 	if one.RoomID != nil {
-		room, err := m.rooms.Get(m.rapid.Context(), operator, *one.RoomID)
-		if err != nil {
-			m.rapid.Fatalf("%v", err)
-		}
+		room := testkit.Must(m.rooms.Get(m.rapid.Context(), operator, *one.RoomID))(m.rapid)
 		if room.Status == rooms.Disputed {
 			m.passDispute(m.id, one)
 			return
@@ -255,24 +243,19 @@ func (m *model) passWhole(one Match) {
 // check compares the money, the versions and the numbers of the events.
 func (m *model) check() {
 	m.rapid.Helper()
-	m.fixture.check()
+	m.money.Audit()
 	v := m.get(m.id)
 	if v.Version < m.version {
 		m.rapid.Fatalf("version %d after %d", v.Version, m.version)
 	}
 	m.version = v.Version
-	list, err := m.db.Client.LRange(m.rapid.Context(), keys.TourEvents(m.gameID, m.id), 0, -1).Result()
-	if err != nil {
-		m.rapid.Fatalf("%v", err)
-	}
+	list := testkit.Must(m.db.Client.LRange(m.rapid.Context(), keys.TourEvents(m.gameID, m.id), 0, -1).Result())(m.rapid)
 	for i, entry := range list {
 		seq, _, _ := strings.Cut(entry, "-")
 		if seq != strconv.Itoa(i+1) {
 			m.rapid.Fatalf("event %d is %s", i+1, entry)
 		}
-		if _, err := events.Render(entry, strconv.FormatInt(m.id, 10)); err != nil {
-			m.rapid.Fatalf("%v", err)
-		}
+		testkit.Must(events.Render(entry, strconv.FormatInt(m.id, 10)))(m.rapid)
 	}
 	if position, _, _ := strings.Cut(list[len(list)-1], "|"); position != v.Position || int(v.Seq) != len(list) {
 		m.rapid.Fatalf("the position is %s and the last event %s", v.Position, position)
@@ -302,7 +285,8 @@ func (m *model) end() {
 	v := m.get(m.id)
 	sum := wallet.Units(0)
 	for user := range int64(modelPlayers) {
-		free, held := m.balance(user + 1)
+		b := m.money.Balance(user + 1)
+		free, held := b.SpendableUnits, b.HeldUnits
 		if sum += free; held != 0 {
 			m.rapid.Fatalf("player %d holds %d", user+1, held)
 		}

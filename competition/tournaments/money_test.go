@@ -14,14 +14,15 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2)
-		f.wantBalance(1, 750, 250)
-		f.check()
+		f.money.WantBalance(1, 750, 250)
+		f.money.Audit()
 		if v := f.get(id); v.Entrants != 2 || v.PotUnits != 500 || v.Status != Registration {
 			t.Errorf("%+v", v)
 		}
@@ -30,14 +31,11 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 		if err != nil || r.Tournament.Version != version {
 			t.Errorf("%+v, %v", r, err)
 		}
-		f.wantBalance(1, 750, 250) // a second time it costs nothing
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Error(err)
-		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
-		_, err = f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.NotEntrant)
+		f.money.WantBalance(1, 750, 250) // a second time it costs nothing
+		testkit.Report(t, testkit.ErrorOf(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})))
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
+		testkit.Fails(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.NotEntrant)
 		if v := f.get(id); v.Entrants != 1 || v.PotUnits != 250 {
 			t.Errorf("%+v", v)
 		}
@@ -56,12 +54,10 @@ func TestACallWithAKeyTakesTheFeeOnce(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}
-		f.wantBalance(1, 750, 250)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 750, 250)
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 
@@ -79,26 +75,22 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 		if v := f.get(id); v.PotUnits != 250*250+10_000 {
 			t.Errorf("the pot is %d", v.PotUnits)
 		}
-		f.check()
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		f.money.Audit()
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		v := f.leadUntil(t, id, Cancelled)
 		if *v.CancelReason != CancelledByOperator || v.EndedAt == nil || v.PotUnits != 0 {
 			t.Errorf("%+v", v)
 		}
 		for _, id := range players {
-			f.wantBalance(id, 1000, 0)
+			f.money.WantBalance(id, 1000, 0)
 		}
 		f.check()
 		if left := f.total(func(t audit.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Errorf("cancelled again: %v", err)
-		}
-		_, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.TournamentClosed)
+		testkit.Report(t, testkit.ErrorOf(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{})),
+			"cancelled again")
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.TournamentClosed)
 	})
 }
 
@@ -110,8 +102,8 @@ func TestATournamentWithTooFewPlayersIsCancelledAtItsStart(t *testing.T) {
 		if *v.CancelReason != Undersubscribed {
 			t.Errorf("the reason is %s", *v.CancelReason)
 		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 
@@ -126,21 +118,16 @@ func TestWhoDoesNotCheckInIsOut(t *testing.T) {
 					in.CheckInOpensAt, in.NoCheckIn = new(time.Now().Add(50*time.Millisecond)), c.rule
 				}))
 				f.enter(id, 1, 2, 3)
-				_, err := f.CheckIn(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
-				wantCode(t, err, apierror.CheckInClosed)
+				testkit.Fails(f.CheckIn(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t, apierror.CheckInClosed)
 				f.leadUntil(t, id, CheckIn)
 				for _, userID := range []int64{1, 2, 2} {
-					if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 				}
-				if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-					t.Fatal(err)
-				}
-				f.check()
+				testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
+				f.money.Audit()
 				f.lead()
-				f.wantBalance(3, c.free, c.held)
-				f.check()
+				f.money.WantBalance(3, c.free, c.held)
+				f.money.Audit()
 				if v := f.get(id); v.Status != Running || v.CheckedIn != 2 || v.Round != 1 {
 					t.Errorf("%+v", v)
 				}
@@ -158,8 +145,7 @@ func TestAHouseThatIsTooPoorHasNoTournament(t *testing.T) {
 		in := f.swiss(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromHouse} })
 		rc := idempotency.Receipt{KeyDigest: "key", Fingerprint: "create"}
 		for range 2 {
-			_, err := f.Create(t.Context(), operator, f.gameID, in, rc)
-			wantCode(t, err, apierror.InsufficientFunds)
+			testkit.Fails(f.Create(t.Context(), operator, f.gameID, in, rc))(t, apierror.InsufficientFunds)
 		}
 		f.lead()
 		list, _, err := f.List(t.Context(), operator, ListQuery{GameID: f.gameID, Limit: 10})
@@ -169,7 +155,7 @@ func TestAHouseThatIsTooPoorHasNoTournament(t *testing.T) {
 		if v := f.get(1); v.Status != Cancelled {
 			t.Errorf("it is %s", v.Status)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -178,20 +164,13 @@ func TestAPlayersOwnLimitsHoldForFees(t *testing.T) {
 		id, other := f.create(f.swiss(nil)), f.create(f.swiss(nil))
 		f.give(1000, 1)
 		one := int64(1)
-		_, err := f.limits.Set(t.Context(), f.player(1), limits.Input{
+		testkit.Must(f.limits.Set(t.Context(), f.player(1), limits.Input{
 			UserID: 1, TokenCode: f.token.Code, MaxOpenRooms: new(&one),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.OpenRoomsLimit)
-		f.people.minAge, f.people.born = time.Hour, time.Now()
-		_, err = f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.Forbidden)
+		}))(t)
+		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{}))(t, apierror.OpenRoomsLimit)
+		f.people.Settings.MinStakeAge, f.people.Born = time.Hour, time.Now()
+		testkit.Fails(f.Join(t.Context(), f.player(2), f.gameID, other, idempotency.Receipt{}))(t, apierror.Forbidden)
 	})
 }
 
@@ -206,8 +185,7 @@ func TestAFeeCountsAsAStakeOfAPlayerWhoSetsLimitsLater(t *testing.T) {
 		if err != nil || *set.OpenRooms != 1 || *set.LostUnits != "250" {
 			t.Fatalf("%+v, %v", set, err)
 		}
-		_, err = f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{})
-		wantCode(t, err, apierror.OpenRoomsLimit)
+		testkit.Fails(f.Join(t.Context(), f.player(1), f.gameID, other, idempotency.Receipt{}))(t, apierror.OpenRoomsLimit)
 	})
 }
 
@@ -241,10 +219,9 @@ func TestPrizesCountAgainstTheLossOfAPlayer(t *testing.T) {
 			t.Errorf("of the history of player 2 %s units are lost; want 13, half of a rake", got)
 		}
 		third := f.create(f.swiss(nil))
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{}); err != nil {
-			t.Errorf("a third cup: %v", err)
-		}
-		f.check()
+		testkit.Report(t, testkit.ErrorOf(f.Join(t.Context(), f.player(1), f.gameID, third, idempotency.Receipt{})),
+			"a third cup")
+		f.money.Audit()
 	})
 }
 
@@ -256,23 +233,17 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 		f.enter(id, 1, 2, 3)
 		f.leadUntil(t, id, CheckIn)
 		for _, userID := range []int64{1, 2} {
-			if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 		}
-		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.lead()
-		f.wantBalance(3, 1000, 0)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		f.money.WantBalance(3, 1000, 0)
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.leadUntil(t, id, Cancelled)
 		for user := range int64(3) {
-			f.wantBalance(user+1, 1000, 0)
+			f.money.WantBalance(user+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -281,31 +252,21 @@ func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
 func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
 	newFixtureWithPrize := func(t *testing.T, by principal.Caller, settledBy rooms.SettledBy) (*fixture, int64) {
 		f := newFixture(t, redistest.Single(t))
-		if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		_, err := f.wallet.PatchToken(t.Context(), operator, f.token.Code, wallet.TokenPatch{
+		testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
+		testkit.Must(f.wallet.PatchToken(t.Context(), operator, f.token.Code, wallet.TokenPatch{
 			Games: &[]wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "1000"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := f.Create(t.Context(), by, f.gameID, f.swiss(func(in *CreateInput) {
+		}))(t)
+		r := testkit.Must(f.Create(t.Context(), by, f.gameID, f.swiss(func(in *CreateInput) {
 			in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint}
 			in.Room = &RoomInput{SettledBy: settledBy}
-		}), idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}), idempotency.Receipt{}))(t)
 		f.enter(r.Tournament.ID, 1, 2)
-		if _, err := f.Start(t.Context(), operator, f.gameID, r.Tournament.ID, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, r.Tournament.ID, idempotency.Receipt{}))(t)
 		f.lead()
 		return f, r.Tournament.ID
 	}
 	server := func(f *fixture) principal.Caller {
-		return principal.Caller{Role: principal.Server, GameID: f.gameID}
+		return f.people.Server()
 	}
 	for name, c := range map[string]struct {
 		byOperator        bool
@@ -347,28 +308,18 @@ func TestAServerKeyDoesNotDisposeOfAPrizeOfTheOperator(t *testing.T) {
 // start a tournament that has two friends in it, and decides no match by ending its room.
 func TestAServerKeyMakesNoWayToAPrizeOfTheOperator(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
-	if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
 	id := f.create(f.consensus(func(in *CreateInput) { in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint} }))
 	f.enter(id, 1, 2, 3, 4)
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-	_, err := f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
-	if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	server := f.people.Server()
+	testkit.Fails(f.Start(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t, apierror.Forbidden)
+	testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 	f.lead()
 	waiting := f.match(id, 3)
-	_, err = f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
+	testkit.Fails(f.rooms.Cancel(t.Context(), server, *waiting.RoomID, idempotency.Receipt{}))(t, apierror.Forbidden)
 	played := f.playing(id, f.match(id, 1))
 	won := []rooms.Placement{{UserID: 1, Place: 1}, {UserID: played.opponentOf(1), Place: 2}}
-	_, err = f.rooms.Finish(t.Context(), server, *played.RoomID, won, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
-	_, err = f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{})
-	wantCode(t, err, apierror.Forbidden)
-	if _, err := f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Fails(f.rooms.Finish(t.Context(), server, *played.RoomID, won, idempotency.Receipt{}))(t, apierror.Forbidden)
+	testkit.Fails(f.rooms.Cancel(t.Context(), server, *played.RoomID, idempotency.Receipt{}))(t, apierror.Forbidden)
+	testkit.Must(f.rooms.Cancel(t.Context(), operator, *played.RoomID, idempotency.Receipt{}))(t)
 }

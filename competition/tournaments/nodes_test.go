@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // nodes are two nodes of which one is killed from time to time. A killed node is replaced.
@@ -74,14 +74,10 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 	for i := range ids {
 		ids[i] = int64(i) + 1
 	}
-	if err := f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
 	id := f.create(f.swiss(func(in *CreateInput) { in.MaxEntrants = players }))
 	f.enter(id, ids...)
-	if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 	n := nodes{fixture: f}
 	n.startNode()
 	n.startNode()
@@ -92,9 +88,9 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 		}
 	}()
 	random := rand.New(rand.NewPCG(1, 2))
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.people.Server()
 	lastKill := time.Now()
-	err := redistest.Poll(8*time.Minute, func() error { // a result of a node that died may wait for a minute
+	testkit.Check(t, redistest.Poll(8*time.Minute, func() error { // a result of a node that died may wait for a minute
 		if n.kills < mostKills && time.Since(lastKill) > 2*time.Second {
 			n.kill()
 			lastKill = time.Now()
@@ -113,22 +109,16 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 			}
 			f.sit(m, m.Players[0].UserID, m.Players[1].UserID)
 			winner := m.Players[random.IntN(2)].UserID
-			_, err = n.running[len(n.running)-1].rooms.Finish(t.Context(), server, *m.RoomID, []rooms.Placement{
+			testkit.Must(n.running[len(n.running)-1].rooms.Finish(t.Context(), server, *m.RoomID, []rooms.Placement{
 				{UserID: winner, Place: 1}, {UserID: m.opponentOf(winner), Place: 2},
-			}, idempotency.Receipt{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, idempotency.Receipt{}))(t)
 		}
 		if s := f.get(id).Status; s != Finished {
 			return errors.New("it is " + string(s))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.check()
+	}))
+	f.money.Audit()
 	f.checkRooms(id)
 	v := f.get(id)
 	sum := v.RakeUnits

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // event is a tournament that a test plays.
@@ -265,9 +267,7 @@ func TestNobodyWhoIsOutIsPairedInAnyFormat(t *testing.T) {
 			rounds := roundsFor(&Definition{Format: format}, len(e.players))
 			for e.round = 1; e.round <= rounds; e.round++ {
 				pairs := pairRound(format, e.round, e.players, e.decided)
-				if err := e.check(pairs); err != nil {
-					t.Fatalf("%s, event %d, round %d: %v", format, number, e.round, err)
-				}
+				testkit.Check(t, e.check(pairs), "%s, event %d, round %d", format, number, e.round)
 				e.play(pairs)
 				if random.IntN(3) == 0 {
 					e.withdraw()

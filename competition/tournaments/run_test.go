@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // start creates a tournament, lets players enter and starts it.
@@ -24,9 +25,7 @@ func (f *fixture) start(in CreateInput, userIDs ...int64) int64 {
 	f.t.Helper()
 	id := f.create(in)
 	f.enter(id, userIDs...)
-	if _, err := f.Start(f.t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(f.Start(f.t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(f.t)
 	f.lead()
 	return id
 }
@@ -46,18 +45,13 @@ func (f *fixture) match(id, userID int64) Match {
 func (f *fixture) win(m Match, winnerID int64) {
 	f.t.Helper()
 	f.sit(m, winnerID, m.opponentOf(winnerID))
-	if err := f.finish(m, map[int64]int{winnerID: 1, m.opponentOf(winnerID): 2}); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.finish(m, map[int64]int{winnerID: 1, m.opponentOf(winnerID): 2}))
 }
 
 // standings returns all standings.
 func (f *fixture) standings(id int64) []Standing {
 	f.t.Helper()
-	list, _, err := f.Standings(f.t.Context(), operator, f.gameID, id, "", 4096)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Standings(f.t.Context(), operator, f.gameID, id, "", 4096))(f.t)
 	return list
 }
 
@@ -69,15 +63,15 @@ func TestTwoPlayersOfWhomOneWins(t *testing.T) {
 			t.Fatalf("%+v", m)
 		}
 		f.win(m, 2)
-		f.check()
+		f.money.Audit()
 		f.lead()
 		v := f.get(id)
 		if v.Status != Finished || v.PotUnits != 500 || v.RakeUnits != 25 {
 			t.Fatalf("%+v", v)
 		}
-		f.check()
-		f.wantBalance(2, 750+285, 0) // 60 % of 475
-		f.wantBalance(1, 750+190, 0)
+		f.money.Audit()
+		f.money.WantBalance(2, 750+285, 0) // 60 % of 475
+		f.money.WantBalance(1, 750+190, 0)
 		if h := f.total(house); h != 25 {
 			t.Errorf("the house has %d", h)
 		}
@@ -92,10 +86,7 @@ func TestTwoPlayersOfWhomOneWins(t *testing.T) {
 func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		entrants := func(id int64) (texts []string) {
-			list, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list, _ := testkit.Must2(f.Entrants(t.Context(), operator, f.gameID, id, "", 10))(t)
 			for _, e := range list {
 				text := fmt.Sprintf("%d %s", e.User.ID, e.Status)
 				if e.Place != nil {
@@ -115,9 +106,7 @@ func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 		if got := entrants(id); got[0] != "1 joined" {
 			t.Errorf("before the start: %v", got)
 		}
-		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.lead()
 		f.win(f.match(id, 1), 1)
 		f.win(f.match(id, 2), 2)
@@ -133,9 +122,7 @@ func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
 		}
 
 		cancelled := f.start(f.swiss(nil), 5, 6)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, cancelled, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, cancelled, idempotency.Receipt{}))(t)
 		f.leadUntil(t, cancelled, Cancelled)
 		if got := entrants(cancelled); !slices.Equal(got, []string{"5 joined", "6 joined"}) {
 			t.Errorf("of a cancelled one: %v", got)
@@ -179,15 +166,10 @@ func TestAPageOfEntrantsGoesOnAfterOneWhoLeftWhileItWasRead(t *testing.T) {
 	id := f.create(f.swiss(nil))
 	f.enter(id, 1, 2, 3, 4, 5)
 	// As the second read finds it when player 2 leaves between the two.
-	if err := f.db.Client.HDel(t.Context(), keys.TourEntrants(f.gameID, id), "2").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HDel(t.Context(), keys.TourEntrants(f.gameID, id), "2").Err())
 	var pages [][]int64
 	for cursor := ""; ; {
-		list, next, err := f.Entrants(t.Context(), operator, f.gameID, id, cursor, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list, next := testkit.Must2(f.Entrants(t.Context(), operator, f.gameID, id, cursor, 2))(t)
 		var page []int64
 		for _, e := range list {
 			page = append(page, e.User.ID)
@@ -200,10 +182,7 @@ func TestAPageOfEntrantsGoesOnAfterOneWhoLeftWhileItWasRead(t *testing.T) {
 	if got := fmt.Sprint(pages); got != "[[1] [3 4] [5]]" {
 		t.Errorf("the pages are %s", got)
 	}
-	tour, err := f.read(t.Context(), operator, f.gameID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tour := testkit.Must(f.read(t.Context(), operator, f.gameID, id))(t)
 	if all, err := f.store.readAllEntrants(t.Context(), tour); err != nil || len(all) != 4 {
 		t.Errorf("all of them are %v, %v", all, err)
 	}
@@ -222,10 +201,7 @@ func TestAMatchIsDecidedByWhoIsThere(t *testing.T) {
 		f.pass(id, one)
 		f.pass(id, other)
 		f.lead()
-		matches, _, err := f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		matches, _ := testkit.Must2(f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10))(t)
 		if m := matches[0]; *m.Reason != Walkover || *m.WinnerID != 1 {
 			t.Errorf("%+v", m)
 		}
@@ -235,7 +211,7 @@ func TestAMatchIsDecidedByWhoIsThere(t *testing.T) {
 		if v := f.get(id); v.Round != 2 {
 			t.Errorf("%+v", v)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -262,7 +238,7 @@ func TestAMatchThatBothCameToIsPlayed(t *testing.T) {
 		if list[0].Draws != 1 || list[1].Draws != 1 {
 			t.Errorf("%+v", list)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -280,12 +256,9 @@ func TestADrawIsPlayedAgainThreeTimesAndThenTheBetterSeedWins(t *testing.T) {
 			}
 			seen[*m.RoomID] = true
 			f.sit(m, 1, 2)
-			if err := f.finish(m, map[int64]int{1: 1, 2: 1}); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.report(m, rooms.Ended{RoomID: *m.RoomID, Status: rooms.Finished}); err != nil {
-				t.Fatal(err) // of an earlier attempt, or decided: nothing changes
-			}
+			testkit.Check(t, f.finish(m, map[int64]int{1: 1, 2: 1}))
+			// of an earlier attempt, or decided: nothing changes
+			testkit.Check(t, f.report(m, rooms.Ended{RoomID: *m.RoomID, Status: rooms.Finished}))
 			f.lead()
 		}
 		v := f.get(id)
@@ -293,8 +266,8 @@ func TestADrawIsPlayedAgainThreeTimesAndThenTheBetterSeedWins(t *testing.T) {
 		if err != nil || v.Status != Finished || len(matches) != 1 || *matches[0].WinnerID != 1 || matches[0].Attempt != 3 {
 			t.Fatalf("%+v, %+v, %v", v, matches, err)
 		}
-		f.check()
-		f.wantBalance(1, 750+475, 0)
+		f.money.Audit()
+		f.money.WantBalance(1, 750+475, 0)
 	})
 }
 
@@ -305,18 +278,15 @@ func TestAResultIsReportedOnce(t *testing.T) {
 		f.win(m, 1)
 		version := f.get(id).Version
 		for range 2 {
-			err := f.report(m, rooms.Ended{
+			testkit.Report(t, f.report(m, rooms.Ended{
 				RoomID: *m.RoomID, Status: rooms.Finished, Places: []rooms.Place{{UserID: m.opponentOf(1), Place: 1}},
-			})
-			if err != nil {
-				t.Error(err)
-			}
+			}))
 		}
 		if v := f.get(id); v.Version != version || *f.match(id, 1).WinnerID != 1 {
 			t.Errorf("%+v", v)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, m.opponentOf(1), idempotency.Receipt{})
-		wantCode(t, err, apierror.MatchDecided)
+		testkit.WantError(t, err, apierror.MatchDecided)
 	})
 }
 
@@ -325,9 +295,9 @@ func TestStaffDecidesAMatch(t *testing.T) {
 		id := f.start(f.swiss(nil), 1, 2)
 		m := f.match(id, 1)
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 9, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest)
+		testkit.WantError(t, err, apierror.InvalidRequest)
 		_, _, err = f.Resolve(t.Context(), operator, f.gameID, id, "r1m2", 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.MatchNotFound)
+		testkit.WantError(t, err, apierror.MatchNotFound)
 		for range 2 { // sent again, it is the same
 			m, _, err = f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
 			if err != nil || *m.WinnerID != 1 || *m.Reason != ResolvedByHand {
@@ -338,7 +308,7 @@ func TestStaffDecidesAMatch(t *testing.T) {
 		if v := f.get(id); v.Status != Finished {
 			t.Errorf("%+v", v)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -354,9 +324,7 @@ func TestWhoLeavesOrIsDisqualifiedLosesAndIsNotPairedAgain(t *testing.T) {
 		if err == nil {
 			_, err = f.Disqualify(t.Context(), operator, f.gameID, id, out, idempotency.Receipt{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		f.lead()
 		matches, _, err := f.Matches(t.Context(), operator, f.gameID, id, 1, "", 10)
 		if err != nil || *matches[0].Reason != Walkover || *matches[1].Reason != Disqualified {
@@ -365,18 +333,17 @@ func TestWhoLeavesOrIsDisqualifiedLosesAndIsNotPairedAgain(t *testing.T) {
 		if list := f.currentMatches(id); len(list) != 1 || !list[0].has(1) || !list[0].has(3) {
 			t.Fatalf("the second round is %+v", list)
 		}
-		_, err = f.Join(t.Context(), f.player(left), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.RegistrationClosed)
-		_, err = f.Join(t.Context(), f.player(out), f.gameID, id, idempotency.Receipt{})
-		wantCode(t, err, apierror.Disqualified)
+		testkit.Fails(f.Join(t.Context(), f.player(left), f.gameID, id, idempotency.Receipt{}))(
+			t, apierror.RegistrationClosed)
+		testkit.Fails(f.Join(t.Context(), f.player(out), f.gameID, id, idempotency.Receipt{}))(t, apierror.Disqualified)
 		f.win(f.match(id, 1), 1)
 		f.lead()
 		list := f.standings(id)
 		if f.get(id).Status != Finished || list[0].User.ID != 1 || list[3].User.ID != out || *list[3].Units != 0 {
 			t.Errorf("%+v", list)
 		}
-		f.wantBalance(left, 750, 0)
-		f.check()
+		f.money.WantBalance(left, 750, 0)
+		f.money.Audit()
 	})
 }
 
@@ -385,14 +352,10 @@ func TestPlayersJoinLateAndComeBack(t *testing.T) {
 		in := f.swiss(func(in *CreateInput) { in.Rounds, in.LateJoinRounds = new(3), new(2) })
 		id := f.start(in, 1, 2)
 		f.enter(id, 3)
-		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		f.wantBalance(1, 750, 250) // the fee was there
-		f.check()
+		testkit.Must(f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.Must(f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}))(t)
+		f.money.WantBalance(1, 750, 250) // the fee was there
+		f.money.Audit()
 		f.win(f.match(id, 2), 2)
 		f.lead()
 		if v := f.get(id); v.Round != 2 || v.Entrants != 3 {
@@ -415,18 +378,16 @@ func TestATournamentThatIsCancelledWhileItRunsEndsItsRooms(t *testing.T) {
 		id := f.start(f.swiss(nil), 1, 2, 3, 4)
 		m := f.match(id, 1)
 		f.sit(m, 1)
-		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}))(t)
 		f.leadUntil(t, id, Cancelled)
 		room, err := f.rooms.Get(t.Context(), operator, *m.RoomID)
 		if err != nil || room.Status != rooms.Cancelled {
 			t.Errorf("the room is %s, %v", room.Status, err)
 		}
 		for user := range int64(4) {
-			f.wantBalance(user+1, 1000, 0)
+			f.money.WantBalance(user+1, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 	})
 }
 
@@ -463,9 +424,7 @@ func (b *bots) play(id int64) {
 			if b.random.IntN(2) == 0 {
 				places = map[int64]int{m.Players[0].UserID: 2, m.Players[1].UserID: 1}
 			}
-			if err := b.finish(m, places); err != nil {
-				b.t.Fatalf("%v", err)
-			}
+			testkit.Check(b.t, b.finish(m, places))
 		}
 	}
 }
@@ -501,7 +460,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 	id := f.start(in, ids...)
 	other := fixture{
 		t: f.t, Service: New(f.db, f.Deps, Options{}), people: f.people, gameID: f.gameID, db: f.db, wallet: f.wallet,
-		rooms: f.rooms, token: f.token, fence: f.fence,
+		money: f.money, rooms: f.rooms, token: f.token, fence: f.fence,
 	}
 	for look := 0; f.get(id).Status != Finished; look++ {
 		if look > 500 {
@@ -509,7 +468,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 		}
 		b.play(id)
 		if look%5 == 0 {
-			f.check()
+			f.money.Audit()
 		}
 		// Two leaders take turns; the one that was replaced changes nothing.
 		f.fence++
@@ -524,7 +483,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 			t.Fatalf("the leader that was replaced changed version %d to %d", before, after.Version)
 		}
 	}
-	f.check()
+	f.money.Audit()
 	v := f.get(id)
 	pot := wallet.Units(players)*250 + 1000
 	sum := v.RakeUnits
@@ -536,10 +495,10 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 	}
 	var balances wallet.Units
 	for _, userID := range ids {
-		free, held := f.balance(userID)
-		balances += free
-		if held != 0 {
-			t.Errorf("player %d holds %d", userID, held)
+		b := f.money.Balance(userID)
+		balances += b.SpendableUnits
+		if b.HeldUnits != 0 {
+			t.Errorf("player %d holds %d", userID, b.HeldUnits)
 		}
 	}
 	if want := wallet.Units(players)*1000 + 1000 - v.RakeUnits; balances != want {
@@ -551,10 +510,7 @@ func (f *fixture) playWithBots(t *testing.T, format Format, players int) {
 // checkRooms requires that each attempt of each match had a room of its own.
 func (f *fixture) checkRooms(id int64) {
 	f.t.Helper()
-	list, _, err := f.Matches(f.t.Context(), operator, f.gameID, id, 0, "", 100_000)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	list, _ := testkit.Must2(f.Matches(f.t.Context(), operator, f.gameID, id, 0, "", 100_000))(f.t)
 	seen := map[string]bool{}
 	for _, m := range list {
 		if !m.isDecided() || m.RoomID != nil && seen[*m.RoomID] {
@@ -593,12 +549,12 @@ func (f *fixture) wantUnplayed(id int64, userIDs ...int64) {
 		f.t.Errorf("%+v", v)
 	}
 	for _, userID := range userIDs {
-		f.wantBalance(userID, 1000, 0)
+		f.money.WantBalance(userID, 1000, 0)
 	}
 	if h := f.total(house); h != 0 {
 		f.t.Errorf("the house has %d", h)
 	}
-	f.check()
+	f.money.Audit()
 }
 
 func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
@@ -606,12 +562,10 @@ func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
 		id := f.start(f.swiss(func(in *CreateInput) { in.Format = FormatElimination }), 1, 2)
 		m := f.match(id, 1)
 		for _, userID := range []int64{1, 2} {
-			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}))(t)
 		}
 		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
-		wantCode(t, err, apierror.InvalidRequest) // who is out cannot win
+		testkit.WantError(t, err, apierror.InvalidRequest) // who is out cannot win
 		f.leadUntil(t, id, Cancelled)
 		f.wantUnplayed(id, 1, 2)
 	})
@@ -628,8 +582,8 @@ func TestATournamentThatIsNotOverAtItsEndExpires(t *testing.T) {
 		if *v.CancelReason != Expired {
 			t.Errorf("the reason is %s", *v.CancelReason)
 		}
-		f.wantBalance(1, 1000, 0)
-		f.check()
+		f.money.WantBalance(1, 1000, 0)
+		f.money.Audit()
 	})
 }
 
@@ -637,19 +591,10 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2, 3)
-		if err := f.store.start(t.Context(), byStaff, f.gameID, id, 5); err != nil {
-			t.Fatal(err)
-		}
-		read, err := f.store.load(t.Context(), f.gameID, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, redisdb.ErrStale) {
-			t.Errorf("%v; want stale", err)
-		}
+		testkit.Check(t, f.store.start(t.Context(), byStaff, f.gameID, id, 5))
+		read := testkit.Must(f.store.load(t.Context(), f.gameID, id))(t)
+		testkit.Must(f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.WantError(t, f.beginRound(t.Context(), leadOf(f.fence), read, true), redisdb.ErrStale)
 		f.lead()
 		if list := f.currentMatches(id); len(list) != 1 || list[0].has(2) {
 			t.Errorf("%+v", list)

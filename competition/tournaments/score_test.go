@@ -8,10 +8,10 @@ import (
 
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // score returns a paid score tournament that starts soon and lasts for a second.
@@ -47,9 +47,7 @@ func (f *fixture) pollBoards(t *testing.T, id int64) {
 	t.Helper()
 	redistest.Eventually(t, "the season is sealed", func() bool {
 		f.lead()
-		if err := f.boards.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.boards.RunOnce(t.Context()))
 		seasons, _, err := f.boards.ListSeasons(t.Context(), operator, f.gameID, leaderboards.TournamentBoard(id), 2, 1)
 		return err == nil && len(seasons) == 1 && seasons[0].Status == leaderboards.SeasonSealed
 	})
@@ -59,34 +57,29 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.score(nil))
 		f.enter(id, 1, 2, 3, 4)
-		wantCode(t, f.attempt(id, 1, "5"), apierror.TournamentClosed)
+		testkit.WantError(t, f.attempt(id, 1, "5"), apierror.TournamentClosed)
 		f.leadUntil(t, id, Running)
 		for _, played := range []struct {
 			userID int64
 			score  string
 		}{{1, "10"}, {2, "30"}, {1, "20"}, {3, "40"}} {
-			if err := f.attempt(id, played.userID, played.score); err != nil {
-				t.Fatalf("player %d: %v", played.userID, err)
-			}
+			testkit.Check(t, f.attempt(id, played.userID, played.score), "player %d", played.userID)
 		}
-		wantCode(t, f.attempt(id, 1, "90"), apierror.AttemptsUsedUp)
-		wantCode(t, f.attempt(id, 9, "90"), apierror.NotEntrant)
+		testkit.WantError(t, f.attempt(id, 1, "90"), apierror.AttemptsUsedUp)
+		testkit.WantError(t, f.attempt(id, 9, "90"), apierror.NotEntrant)
 		board := leaderboards.TournamentBoard(id)
-		_, err := f.boards.StartPlay(t.Context(), f.player(4), f.gameID, board)
-		wantCode(t, err, apierror.Forbidden)
-		server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-		_, err = f.boards.Submit(t.Context(), server, f.gameID, board,
+		testkit.Fails(f.boards.StartPlay(t.Context(), f.player(4), f.gameID, board))(t, apierror.Forbidden)
+		server := f.people.Server()
+		_, err := f.boards.Submit(t.Context(), server, f.gameID, board,
 			leaderboards.SubmitInput{UserID: 9, Score: "99"}, idempotency.Receipt{}) // of nobody who entered
 		if err == nil {
 			_, err = f.Disqualify(t.Context(), operator, f.gameID, id, 3, idempotency.Receipt{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 || list[0].Points.Units != 30 {
 			t.Errorf("%+v", list)
 		}
-		f.check()
+		f.money.Audit()
 		f.pollBoards(t, id)
 		v := f.leadUntil(t, id, Finished)
 		if v.PotUnits != 1000 || v.RakeUnits != 50 {
@@ -110,18 +103,18 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		}
 		for _, cursor := range []string{"x", "-1:x", "1:x", "x:"} {
 			_, _, err := f.Standings(t.Context(), operator, f.gameID, id, cursor, 1)
-			wantCode(t, err, apierror.InvalidRequest)
+			testkit.WantError(t, err, apierror.InvalidRequest)
 		}
 		entrants, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
 		if err != nil || *entrants[0].Place != 2 || *entrants[1].Place != 1 || *entrants[1].Units != 665 ||
 			entrants[2].Place != nil || *entrants[2].Units != 0 || entrants[2].Status != EntrantDisqualified {
 			t.Errorf("%+v, %v", entrants, err)
 		}
-		f.wantBalance(2, 750+665, 0) // 70 % of 950
-		f.wantBalance(1, 750+285, 0)
-		f.wantBalance(3, 750, 0)
-		f.check()
-		wantCode(t, f.attempt(id, 4, "90"), apierror.TournamentClosed)
+		f.money.WantBalance(2, 750+665, 0) // 70 % of 950
+		f.money.WantBalance(1, 750+285, 0)
+		f.money.WantBalance(3, 750, 0)
+		f.money.Audit()
+		testkit.WantError(t, f.attempt(id, 4, "90"), apierror.TournamentClosed)
 	})
 }
 
@@ -142,14 +135,11 @@ func TestOnlyTheServerSendsScoresUnlessStaffNamesPlayers(t *testing.T) {
 	id := f.create(f.score(func(in *CreateInput) { in.Board, in.Attempts = nil, new(1) }))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
-	board, server := leaderboards.TournamentBoard(id), principal.Caller{Role: principal.Server, GameID: f.gameID}
-	wantCode(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
-	_, err := f.boards.Submit(t.Context(), server, f.gameID, board,
-		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.WantError(t, f.attempt(id, 1, "4503599627370495"), apierror.Forbidden)
+	board, server := leaderboards.TournamentBoard(id), f.people.Server()
+	testkit.WantError(t, f.attempt(id, 1, "5"), apierror.AttemptsUsedUp)
+	testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, board,
+		leaderboards.SubmitInput{UserID: 2, Score: "7"}, idempotency.Receipt{}))(t)
 	if list := f.standings(id); len(list) != 1 || list[0].User.ID != 2 {
 		t.Errorf("%+v", list)
 	}
@@ -161,10 +151,8 @@ func TestAScoreBeyondTheBoundOfAPaidTournamentIsRejected(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	wantCode(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
-	if err := f.attempt(id, 1, "1000"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WantError(t, f.attempt(id, 1, "4503599627370495"), apierror.ScoreRejected)
+	testkit.Check(t, f.attempt(id, 1, "1000"))
 }
 
 // A tournament of a build that stored no writers took scores of players: it does so on where they
@@ -194,8 +182,7 @@ func TestARefusedAttemptLeavesNoPlay(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	_, err := f.StartAttempt(t.Context(), f.player(9), f.gameID, id)
-	wantCode(t, err, apierror.NotEntrant)
+	testkit.Fails(f.StartAttempt(t.Context(), f.player(9), f.gameID, id))(t, apierror.NotEntrant)
 	at := keys.NewBoardShard(f.gameID, leaderboards.TournamentBoard(id), 0)
 	if listed, err := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 9)).Result(); err != nil || listed != 0 {
 		t.Errorf("%d plays are listed, %v", listed, err)
@@ -204,9 +191,7 @@ func TestARefusedAttemptLeavesNoPlay(t *testing.T) {
 	if err != nil || len(plays) != 0 {
 		t.Errorf("it leaves %v, %v", plays, err)
 	}
-	if _, err := f.StartAttempt(t.Context(), f.player(1), f.gameID, id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.StartAttempt(t.Context(), f.player(1), f.gameID, id))(t)
 	if listed := f.db.Client.LLen(t.Context(), keys.BoardPlays(at, 1)).Val(); listed != 1 {
 		t.Errorf("an entrant has %d plays", listed)
 	}
@@ -223,28 +208,23 @@ func TestWhoDidNotCheckInWinsNoScoreTournament(t *testing.T) {
 	f.enter(id, 1, 2, 3)
 	f.leadUntil(t, id, CheckIn)
 	for _, userID := range []int64{1, 2} {
-		if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}))(t)
 	}
 	f.leadUntil(t, id, Running)
 	f.lead()
-	f.wantBalance(3, 1000, 0)
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	f.money.WantBalance(3, 1000, 0)
+	server := f.people.Server()
 	for userID, score := range map[int64]leaderboards.ScoreInput{1: "10", 2: "20", 3: "30"} {
-		_, err := f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
-			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.boards.Submit(t.Context(), server, f.gameID, leaderboards.TournamentBoard(id),
+			leaderboards.SubmitInput{UserID: userID, Score: score}, idempotency.Receipt{}))(t)
 	}
 	if list := f.standings(id); len(list) != 2 || list[0].User.ID != 2 {
 		t.Errorf("%+v", list)
 	}
 	f.pollBoards(t, id)
 	f.leadUntil(t, id, Finished)
-	f.wantBalance(3, 1000, 0)
-	f.check()
+	f.money.WantBalance(3, 1000, 0)
+	f.money.Audit()
 }
 
 // A server key does not delete the board of a tournament, but a tournament that has ended with it.
@@ -253,16 +233,11 @@ func TestAServerKeyDeletesAScoreTournamentThatHasEnded(t *testing.T) {
 	id := f.create(f.score(nil))
 	f.enter(id, 1, 2)
 	f.leadUntil(t, id, Running)
-	server, board := principal.Caller{Role: principal.Server, GameID: f.gameID}, leaderboards.TournamentBoard(id)
-	wantCode(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
-	wantCode(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
-	if _, err := f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatal(err)
-	}
+	server, board := f.people.Server(), leaderboards.TournamentBoard(id)
+	testkit.WantError(t, f.boards.Delete(t.Context(), server, f.gameID, board), apierror.Forbidden)
+	testkit.WantError(t, f.Delete(t.Context(), server, f.gameID, id), apierror.Forbidden)
+	testkit.Must(f.Cancel(t.Context(), server, f.gameID, id, idempotency.Receipt{}))(t)
 	f.leadUntil(t, id, Cancelled)
-	if err := f.Delete(t.Context(), server, f.gameID, id); err != nil {
-		t.Fatal(err)
-	}
-	_, err := f.boards.Get(t.Context(), operator, f.gameID, board)
-	wantCode(t, err, apierror.BoardNotFound)
+	testkit.Check(t, f.Delete(t.Context(), server, f.gameID, id))
+	testkit.Fails(f.boards.Get(t.Context(), operator, f.gameID, board))(t, apierror.BoardNotFound)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // outcomes reads matches such as "1-2 1" (round 1: players 1 and 2, 1 won), "3=4" (a draw), "5-" (a
@@ -31,9 +32,7 @@ func outcomes(t *testing.T, text string) []outcome {
 				_, err = fmt.Sscanf(match, "%d-%d", &o.A, &o.B)
 				o.Winner = o.A
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", match, err)
-			}
+			testkit.Check(t, err, "%s", match)
 			list = append(list, o)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -45,12 +46,8 @@ func TestStandingsAreMadeFourTimesASecondAtMost(t *testing.T) {
 	}
 	changes := 0
 	for ctx.Err() == nil {
-		if _, err := f.Join(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatalf("%v", err)
-		}
-		if _, err := f.Leave(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Fatalf("%v", err)
-		}
+		testkit.Must(f.Join(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}))(t)
+		testkit.Must(f.Leave(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}))(t)
 		changes += 2
 	}
 	all.Wait()
@@ -60,9 +57,7 @@ func TestStandingsAreMadeFourTimesASecondAtMost(t *testing.T) {
 	}
 
 	// Who reads after a change sees it: the seat of a fifth player.
-	if _, err := f.Join(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}); err != nil {
-		t.Fatalf("%v", err)
-	}
+	testkit.Must(f.Join(t.Context(), f.player(5), f.gameID, id, idempotency.Receipt{}))(t)
 	if list := f.standings(id); len(list) != 5 {
 		t.Errorf("after a fifth player has joined the standings have %d", len(list))
 	}

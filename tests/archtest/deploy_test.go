@@ -13,15 +13,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.yaml.in/yaml/v3"
 )
 
 func TestSecretsStayOutOfCommitsAndImages(t *testing.T) {
 	for _, name := range []string{".gitignore", ".dockerignore"} {
-		text, err := os.ReadFile(filepath.Join(root(t), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
 		for _, secret := range []string{"/deploy/.env", "/deploy/secrets/"} {
 			if !slices.Contains(strings.Split(string(text), "\n"), secret) {
 				t.Errorf("%s lets %s through", name, secret)
@@ -119,10 +117,7 @@ func TestContainersAreConfined(t *testing.T) {
 
 func readText(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
 	return string(text)
 }
 
@@ -242,9 +237,7 @@ func TestImagesAreExactAndPatched(t *testing.T) {
 func copyDeploy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "deploy"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "deploy"))))
 	return dir
 }
 
@@ -254,9 +247,7 @@ func TestPinAddsTheDigestOfEveryImageAndNothingElse(t *testing.T) {
 	pin := func(printed string) error {
 		t.Helper()
 		docker := "#!/bin/sh\n[ \"$1 $2 $3\" = 'buildx imagetools inspect' ] || exit 9\necho " + printed + "\n"
-		if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o755))
 		c := exec.Command("bash", filepath.Join(dir, "pin.sh"))
 		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 		return c.Run()
@@ -265,16 +256,11 @@ func TestPinAddsTheDigestOfEveryImageAndNothingElse(t *testing.T) {
 		t.Error("an answer that is no digest was taken")
 	}
 	for _, digest := range digests { // the second run replaces the first one's
-		if err := pin("sha256:" + digest); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, pin("sha256:"+digest))
 		for name, want := range map[string]int{
 			"compose.yaml": 2, "compose.observability.yaml": 2, "compose.sentinel.yaml": 0, "Dockerfile": 1,
 		} {
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 			original := readText(t, "deploy/"+name)
 			without := strings.ReplaceAll(string(text), "@sha256:"+digest, "")
 			if n := strings.Count(string(text), "@sha256:"+digest); n != want ||
@@ -347,10 +333,7 @@ func TestTheUnitOfSystemdSuitsANode(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("`drain-(?:delay|timeout)` \\| `([^`]+)`").FindAllStringSubmatch(
 		config.ReferenceMarkdown(), 2) {
-		d, err := time.ParseDuration(m[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := testkit.Must(time.ParseDuration(m[1]))(t)
 		drain += d
 	}
 	stop, err := strconv.Atoi(one("TimeoutStopSec"))
@@ -389,9 +372,7 @@ func TestSystemdReadsTheUnit(t *testing.T) {
 	}
 	unit := filepath.Join(t.TempDir(), "parlor.service")
 	text := strings.Replace(readText(t, "deploy/parlor.service"), "=/usr/local/bin/parlor ", "=/bin/true ", 1)
-	if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(unit, []byte(text), 0o600))
 	// verify also complains of other units on the machine.
 	out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "parlor.service") {

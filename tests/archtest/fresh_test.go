@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documents")
@@ -71,10 +72,7 @@ func tablePackages(p *project) string {
 func checkPart(t *testing.T, file, start, end, want string) {
 	t.Helper()
 	name := filepath.Join(root(t), file)
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(name))(t)
 	before, rest, found := strings.Cut(string(text), start)
 	have, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
@@ -87,7 +85,5 @@ func checkPart(t *testing.T, file, start, end, want string) {
 	if !*update {
 		t.Fatalf("the part of %s after %q is stale; run `make generate`", file, start)
 	}
-	if err := os.WriteFile(name, []byte(before+start+want+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(name, []byte(before+start+want+end+after), 0o644))
 }

@@ -10,14 +10,12 @@ import (
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // TestEveryQuotaIsOnItsPage compares docs/limits.md with the quotas in the code.
 func TestEveryQuotaIsOnItsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.Must(os.ReadFile("../../docs/limits.md"))(t)
 	limits, inRooms := ratelimit.DefaultLimits(), rooms.DefaultQuotas()
 	for what, most := range map[string]int64{
 		"rooms that a player has made and that have not ended":    int64(inRooms.OpenRooms),

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 //go:generate go test . -run TestTablesOfLimitsAreFresh -update
@@ -78,10 +79,7 @@ func TestEveryKeyHasABoundOfAPlayer(t *testing.T) {
 	}
 	var found []string
 	for _, name := range []string{"keys.go", "board.go", "tour.go"} {
-		text, err := os.ReadFile(filepath.Join(root(t), "internal/store/keys", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(filepath.Join(root(t), "internal/store/keys", name)))(t)
 		for _, match := range keyFunction.FindAllStringSubmatch(string(text), -1) {
 			found = append(found, match[1])
 			if !slices.Contains(known, match[1]) {
@@ -98,10 +96,7 @@ func TestEveryKeyHasABoundOfAPlayer(t *testing.T) {
 
 func TestTablesOfLimitsAreFresh(t *testing.T) {
 	name := filepath.Join(root(t), "docs/limits.md")
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := testkit.Must(os.ReadFile(name))(t)
 	quotas := "\n| what | most | `limit` | how exact `use` is |\n|---|---|---|---|\n"
 	for _, q := range games.QuotaTable() {
 		most := withCommas(q.Default)
@@ -133,7 +128,5 @@ func TestTablesOfLimitsAreFresh(t *testing.T) {
 	if !*update {
 		t.Fatal("the tables of docs/limits.md are stale; run `make generate`")
 	}
-	if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(name, []byte(want), 0o644))
 }

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const module = "github.com/parlor-games/parlor"
@@ -133,9 +135,7 @@ func sampleProject(t *testing.T, files map[string]string) *project {
 	t.Helper()
 	p := newProject()
 	for name, text := range files {
-		if err := p.add(name, text); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, p.add(name, text))
 	}
 	return p
 }
@@ -143,13 +143,8 @@ func sampleProject(t *testing.T, files map[string]string) *project {
 // root returns the folder with go.mod.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.Abs("../.."))(t)
+	testkit.Must(os.Stat(filepath.Join(dir, "go.mod")))(t)
 	return dir
 }
 
@@ -157,7 +152,7 @@ func root(t *testing.T) string {
 func readProject(t *testing.T) *project {
 	t.Helper()
 	base, p := root(t), newProject()
-	err := filepath.WalkDir(base, func(file string, entry fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(base, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -177,10 +172,7 @@ func readProject(t *testing.T) *project {
 			return err
 		}
 		return p.add(name, string(text))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -18,7 +19,7 @@ func TestEveryPackageIsRightOnOtherSystems(t *testing.T) {
 	for _, system := range []string{"windows", "darwin"} {
 		t.Run(system, func(t *testing.T) {
 			folder := root(t)
-			list, err := packages.Load(&packages.Config{
+			list := testkit.Must(packages.Load(&packages.Config{
 				Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 					packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesSizes,
 				Dir: folder, Tests: true, Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),
@@ -29,10 +30,7 @@ func TestEveryPackageIsRightOnOtherSystems(t *testing.T) {
 					}
 					return file, err
 				},
-			}, "./...")
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, "./..."))(t)
 			if len(list) < 50 {
 				t.Fatalf("%d packages were read", len(list))
 			}

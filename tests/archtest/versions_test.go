@@ -7,31 +7,24 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // TestTheModuleCanBeInstalled keeps `go install …/cmd/parlor@v1.0.0` working: that refuses a module
 // which replaces or excludes another, and has no file that is not in git.
 func TestTheModuleCanBeInstalled(t *testing.T) {
-	text, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../go.mod"))(t)
 	if line := regexp.MustCompile(`(?m)^(replace|exclude)\b.*`).Find(text); line != nil {
 		t.Errorf("go.mod has %q", line)
 	}
 	const embedded = `{{$d := .Dir}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}`
 	list := exec.Command("go", "list", "-deps", "-f", embedded, "./cmd/parlor")
 	list.Dir = root(t)
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(list.Output())(t)
 	tracked := exec.Command("git", "ls-files")
 	tracked.Dir = root(t)
-	files, err := tracked.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(tracked.Output())(t)
 	isTracked, found := map[string]bool{}, 0
 	for line := range strings.Lines(string(files)) {
 		isTracked[strings.TrimSpace(line)] = true
@@ -54,10 +47,7 @@ func TestTheModuleCanBeInstalled(t *testing.T) {
 // TestLibrariesHaveTheirFixes keeps go.mod from going back behind releases that docs/traps.md
 // needs.
 func TestLibrariesHaveTheirFixes(t *testing.T) {
-	text, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../go.mod"))(t)
 	for library, oldest := range map[string][3]int{
 		"github.com/redis/go-redis/v9": {9, 22, 0}, // messages lost, Receive that hangs, shards of the wrong server
 		"github.com/olahol/melody":     {1, 4, 0},  // a deadline for each write
@@ -69,9 +59,7 @@ func TestLibrariesHaveTheirFixes(t *testing.T) {
 			continue
 		}
 		var got [3]int
-		if _, err := fmt.Sscanf(string(m[1]), "%d.%d.%d", &got[0], &got[1], &got[2]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(fmt.Sscanf(string(m[1]), "%d.%d.%d", &got[0], &got[1], &got[2]))(t)
 		for i := range got {
 			if got[i] != oldest[i] {
 				if got[i] < oldest[i] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Program returns the path of HAProxy: PARLOR_TEST_HAPROXY, or the one of this machine. Debian puts
@@ -96,9 +97,7 @@ func Start(t testing.TB, o Options) *Balancer {
 	}
 	b.cmd.Env = append(b.cmd.Env, o.Settings...)
 	b.cmd.Stdout, b.cmd.Stderr = &b.log, &b.log
-	if err := nodetest.StartProcess(b.cmd, b.done); err != nil {
-		t.Fatalf("start haproxy: %v", err)
-	}
+	testkit.Check(t, nodetest.StartProcess(b.cmd, b.done), "start haproxy")
 	t.Cleanup(func() {
 		_ = b.cmd.Process.Signal(syscall.SIGTERM) // to the master, which ends its workers
 		<-b.done
@@ -149,9 +148,7 @@ func (b *Balancer) UseCertificate(file string) {
 	if err == nil {
 		err = os.Rename(filepath.Join(b.Folder, ".next"), filepath.Join(b.Folder, "tls.pem"))
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Check(b.t, err)
 }
 
 // Reload makes HAProxy read its files again. It returns when a new worker has been started, or the
@@ -159,9 +156,7 @@ func (b *Balancer) UseCertificate(file string) {
 func (b *Balancer) Reload() {
 	b.t.Helper()
 	before := len(reloaded.FindAllString(b.Log(), -1))
-	if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Check(b.t, b.cmd.Process.Signal(syscall.SIGHUP))
 	redistest.Eventually(b.t, "the balancer has read its files", func() bool {
 		return len(reloaded.FindAllString(b.Log(), -1)) > before
 	})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestPlainHTTPIsRedirectedToThePortOfHTTPS(t *testing.T) {
@@ -18,16 +20,10 @@ func TestPlainHTTPIsRedirectedToThePortOfHTTPS(t *testing.T) {
 		"443": "https://play.example/a?b=c", "8443": "https://play.example:8443/a?b=c",
 	} {
 		front := Start(t, Options{Certificate: Certificates.Both, Settings: []string{"PARLOR_HTTPS_PORT=" + port}})
-		conn, err := net.Dial("tcp", front.Plain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := testkit.Must(net.Dial("tcp", front.Plain))(t)
 		defer func() { _ = conn.Close() }()
 		_, _ = io.WriteString(conn, "GET /a?b=c HTTP/1.1\r\nHost: play.example:8080\r\n\r\n")
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		_ = response.Body.Close()
 		if to := response.Header.Get("Location"); response.StatusCode != http.StatusPermanentRedirect || to != want {
 			t.Errorf("with the port %s plain HTTP returns %s to %q; want %q", port, response.Status, to, want)
@@ -38,10 +34,7 @@ func TestPlainHTTPIsRedirectedToThePortOfHTTPS(t *testing.T) {
 // Browsers open connections before they need them.
 func TestAConnectionThatIsNeverUsedEndsWithoutAWord(t *testing.T) {
 	front := Start(t, Options{Certificate: Certificates.Both})
-	conn, err := tls.Dial("tcp", front.Addr, &tls.Config{MinVersion: tls.VersionTLS12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(tls.Dial("tcp", front.Addr, &tls.Config{MinVersion: tls.VersionTLS12}))(t)
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	if text, err := io.ReadAll(conn); len(text) > 0 {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -26,10 +27,7 @@ type DNS struct {
 // StartDNS starts a name server that stops when the test ends.
 func StartDNS(t testing.TB) *DNS {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	d := &DNS{Addr: conn.LocalAddr().String()}
 	var ended sync.WaitGroup
 	ended.Go(func() { d.serve(conn) })

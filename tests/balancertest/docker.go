@@ -22,6 +22,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Docker is the docker command of deploy/roll.sh: it starts and stops the nodes of a fleet instead
@@ -64,10 +65,7 @@ type (
 // NewDocker returns the command for a fleet, whose nodes are its containers.
 func NewDocker(t testing.TB, fleet *Fleet) *Docker {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "docker-") // short: the path of a socket has few bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "docker-"))(t) // short: the path of a socket has few bytes
 	d := &Docker{t: t, fleet: fleet, Folder: dir}
 	for _, m := range fleet.Members() {
 		d.add(m)
@@ -76,13 +74,8 @@ func NewDocker(t testing.TB, fleet *Fleet) *Docker {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "docker"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", d.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
+	l := testkit.Must(net.Listen("unix", d.socket()))(t)
 	server := &http.Server{Handler: http.HandlerFunc(d.serve), ReadHeaderTimeout: time.Second}
 	ended := make(chan struct{})
 	go func() { _ = server.Serve(l); close(ended) }()
@@ -108,17 +101,13 @@ func (d *Docker) Roll(settings ...string) (printed string, status int) {
 	if err == nil {
 		err = os.WriteFile(script, text, 0o700)
 	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Check(d.t, err)
 	c := exec.Command(script)
 	c.Env = d.Environ(settings...)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	c.WaitDelay = time.Second // what it started may outlive it when it is killed
-	if err := c.Start(); err != nil {
-		d.t.Fatalf("run roll.sh: %v", err)
-	}
+	testkit.Check(d.t, c.Start(), "run roll.sh")
 	d.mu.Lock()
 	d.script = c
 	d.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Fleet is nodes on addresses of their own with the same port, published under one name. It is safe
@@ -127,11 +128,7 @@ func (f *Fleet) ReserveAddress() netip.Addr {
 // listens.
 func (f *Fleet) StartAt(a netip.Addr, more ...string) *Member {
 	f.t.Helper()
-	m, err := f.tryStartAt(a, more...)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return m
+	return testkit.Must(f.tryStartAt(a, more...))(f.t)
 }
 
 // tryStartAt is StartAt that returns an error when the node ends instead of listening.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Gate is a way to a store that is closed at first: connections are accepted and hear nothing until
@@ -24,15 +26,9 @@ type Gate struct {
 // NewGate returns a closed gate in front of a store of redistest.
 func NewGate(t testing.TB, redisURL string) *Gate {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gate-") // short: the path of a socket has few bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "gate-"))(t) // short: the path of a socket has few bytes
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("unix", socket))(t)
 	g := &Gate{URL: "unix://" + socket, opened: make(chan struct{})}
 	ended := make(chan struct{})
 	var connections sync.WaitGroup

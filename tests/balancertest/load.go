@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Load is clients that send requests and hold sockets until it is stopped. Every request is sent
@@ -101,11 +102,7 @@ func StartLoad(t testing.TB, front *nodetest.Node, workers, sockets int) *Load {
 
 func number(t testing.TB, v any) int64 {
 	t.Helper()
-	n, err := v.(wiretest.Number).Int64()
-	if err != nil {
-		t.Fatalf("%v is not an integer: %v", v, err)
-	}
-	return n
+	return testkit.Must(v.(wiretest.Number).Int64())(t, "%v is not an integer", v)
 }
 
 // Requests returns how many requests have been sent so far.
@@ -137,9 +134,7 @@ func balance(t testing.TB, r nodetest.Response) (units int64) {
 	balances, _ := r.Body["balances"].([]any)
 	for _, b := range balances {
 		var n int64
-		if _, err := fmt.Sscan(fmt.Sprint(b.(map[string]any)["amount"]), &n); err != nil {
-			t.Fatalf("%s: %v", r, err)
-		}
+		testkit.Must(fmt.Sscan(fmt.Sprint(b.(map[string]any)["amount"]), &n))(t, "%s", r)
 		units += n
 	}
 	return units

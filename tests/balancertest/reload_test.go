@@ -12,25 +12,17 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // wantCertificate waits until a new connection gets the certificate of a file.
 func (b *Balancer) wantCertificate(file string) {
 	b.t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(file))(b.t)
 	block, _ := pem.Decode(text)
-	want, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	want := testkit.Must(x509.ParseCertificate(block.Bytes))(b.t)
 	redistest.Eventually(b.t, "new connections get the certificate", func() bool {
-		conn, err := tls.Dial("tcp", b.Addr, &tls.Config{MinVersion: tls.VersionTLS12})
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		conn := testkit.Must(tls.Dial("tcp", b.Addr, &tls.Config{MinVersion: tls.VersionTLS12}))(b.t)
 		defer func() { _ = conn.Close() }()
 		return bytes.Equal(conn.ConnectionState().PeerCertificates[0].Raw, want.Raw)
 	})
@@ -48,9 +40,7 @@ func TestANewCertificateIsUsedAfterAReloadAndNobodyIsCut(t *testing.T) {
 
 	// One that cannot be read changes nothing.
 	broken := filepath.Join(t.TempDir(), "broken.pem")
-	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(broken, []byte("no certificate"), 0o600))
 	front.UseCertificate(broken)
 	front.Reload()
 	load.Await(t, 300)

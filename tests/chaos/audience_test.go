@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // audience is nodes, each with its own way to the store, and rooms that clients follow.
@@ -157,10 +158,7 @@ func (s *scene) history(room string) (positions map[int64]string, last int64) {
 	}
 	positions = map[int64]string{}
 	for _, entry := range entries {
-		rendered, err := events.Render(entry, room)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		rendered := testkit.Must(events.Render(entry, room))(s.t)
 		for _, e := range rendered {
 			positions[e.Seq] = e.Position
 			last = e.Seq
@@ -178,7 +176,7 @@ func (s *scene) end(name string, mayReset bool) {
 	for _, f := range s.followers {
 		var positions map[int64]string
 		var last int64
-		err := redistest.Poll(time.Minute, func() error {
+		testkit.Report(s.t, redistest.Poll(time.Minute, func() error {
 			positions, last = s.history(f.room)
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -186,10 +184,7 @@ func (s *scene) end(name string, mayReset bool) {
 				return fmt.Errorf("a follower is at %s, and the room at %s", f.position, positions[last])
 			}
 			return nil
-		})
-		if err != nil {
-			s.t.Errorf("%s: %v", name, err)
-		}
+		}), "%s", name)
 		f.mu.Lock()
 		for _, v := range f.violations {
 			lost++

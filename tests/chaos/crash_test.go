@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // path is a request that makes several calls of the store.
@@ -54,18 +55,14 @@ func (f *crashFixture) seat(in rooms.CreateInput, users ...int64) string {
 			_, err = f.node.rooms.Join(f.t.Context(), player(user), r.Room.RoomID, receiptOf(""))
 		}
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Check(f.t, err)
 	return r.Room.RoomID
 }
 
 func (f *crashFixture) started(users ...int64) string {
 	f.t.Helper()
 	room := f.open(false, users...)
-	if _, err := f.node.rooms.Start(f.t.Context(), server, room, receiptOf("")); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(f.node.rooms.Start(f.t.Context(), server, room, receiptOf("")))(f.t)
 	return room
 }
 
@@ -95,9 +92,7 @@ var paths = []path{
 	},
 	{"ready that starts the room", func(f *crashFixture) string {
 		room := f.open(true, 1, 2)
-		if err := second(f.node.rooms.Ready(f.t.Context(), player(1), room, true, receiptOf(""))); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, second(f.node.rooms.Ready(f.t.Context(), player(1), room, true, receiptOf(""))))
 		return room
 	}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 		return second(n.rooms.Ready(ctx, player(2), room, true, rc))
@@ -147,9 +142,7 @@ var paths = []path{
 	{
 		"cancel after a seat was forfeited", func(f *crashFixture) string {
 			room := f.started(1, 2, 3)
-			if err := second(f.node.rooms.Leave(f.t.Context(), player(3), room, receiptOf(""))); err != nil {
-				f.t.Fatal(err)
-			}
+			testkit.Check(f.t, second(f.node.rooms.Leave(f.t.Context(), player(3), room, receiptOf(""))))
 			return room
 		}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 			return second(n.rooms.Cancel(ctx, server, room, rc))
@@ -157,9 +150,7 @@ var paths = []path{
 	},
 	{"rematch", func(f *crashFixture) string {
 		room := f.started(1, 2, 3)
-		if err := second(f.node.rooms.Finish(f.t.Context(), server, room, ranking, receiptOf(""))); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.Check(f.t, second(f.node.rooms.Finish(f.t.Context(), server, room, ranking, receiptOf(""))))
 		return room
 	}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
 		return second(n.rooms.Rematch(ctx, player(2), room, rc))
@@ -314,9 +305,7 @@ func freeLeases(t *testing.T, n *node) {
 	if err == nil && len(names) > 0 {
 		err = n.db.Client.Del(t.Context(), names...).Err()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 }
 
 // signature is what the books hold, without what differs between two runs: ids of rooms and nonces.

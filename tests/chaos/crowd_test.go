@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -88,7 +89,7 @@ func (a *audience) newCrowd(t *testing.T, size int) *crowd {
 // waitAll waits until ok holds for all members.
 func (c *crowd) waitAll(t *testing.T, condition string, members []*member, ok func(*member) bool) {
 	t.Helper()
-	err := redistest.Poll(time.Minute, func() error {
+	testkit.Check(t, redistest.Poll(time.Minute, func() error {
 		for _, m := range members {
 			m.mu.Lock()
 			holds := ok(m)
@@ -98,10 +99,7 @@ func (c *crowd) waitAll(t *testing.T, condition string, members []*member, ok fu
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // maxPause is the longest pause of the SDK between two attempts.
@@ -224,10 +222,7 @@ func (c *crowd) changeRooms(t *testing.T, ready bool) {
 // storeCounts returns how many commands and connections the store has had.
 func (c *crowd) storeCounts(t *testing.T) (commands, connections float64) {
 	t.Helper()
-	info, err := redistest.ReadInfo(t.Context(), c.audience.db.Client.(*redis.Client))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(redistest.ReadInfo(t.Context(), c.audience.db.Client.(*redis.Client)))(t)
 	return info["total_commands_processed"], info["total_connections_received"]
 }
 

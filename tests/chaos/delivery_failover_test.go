@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -24,10 +25,7 @@ func TestClientsFollowAFailoverOfSentinels(t *testing.T) {
 	a := newAudience(t, openStoreOf(t, servers.url()), []string{servers.url(), servers.url()})
 	for round := range pick(1, 6) {
 		servers.wait()
-		primary, err := servers.primary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		primary := testkit.Must(servers.primary())(t)
 		s := a.begin(pick(2, 10), 6)
 		s.waitReceived(3)
 		if round%2 == 0 {
@@ -40,9 +38,7 @@ func TestClientsFollowAFailoverOfSentinels(t *testing.T) {
 		primary.Kill()
 		s.waitReceived(2)
 		s.end("Sentinel, the primary killed", true)
-		if err := primary.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, primary.Restart())
 	}
 }
 
@@ -61,9 +57,7 @@ func TestAfterAFailoverThatLostEventsClientsGetASnapshot(t *testing.T) {
 	wire.Cut()
 	defer wire.Mend()
 	s.waitReceived(10)
-	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err())
 	primary.Pause()
 	defer primary.Resume()
 	proxy.Retarget(replica.Addr)
@@ -90,10 +84,7 @@ func TestClientsFollowTheirRoomThroughACluster(t *testing.T) {
 		s := a.begin(pick(2, 10), 6)
 		s.waitReceived(3)
 		key := s.topics()[0]
-		from, err := cluster.MasterForKey(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := testkit.Must(cluster.MasterForKey(t.Context(), key))(t)
 		to := otherPrimary(t, cluster, from)
 		moveSlot(t, cluster, key, from, to)
 		s.waitReceived(3)
@@ -107,9 +98,7 @@ func TestClientsFollowTheirRoomThroughACluster(t *testing.T) {
 		primary.Kill()
 		s.waitReceived(3)
 		s.end("Cluster, the primary killed", true)
-		if err := primary.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, primary.Restart())
 		waitForCluster(t, servers)
 	}
 }
@@ -128,10 +117,7 @@ func primaryOf(
 	t *testing.T, cluster *redis.ClusterClient, key string, servers []*redistest.Server,
 ) *redistest.Server {
 	t.Helper()
-	master, err := cluster.MasterForKey(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := testkit.Must(cluster.MasterForKey(t.Context(), key))(t)
 	i := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Addr == master.Options().Addr })
 	if i < 0 {
 		t.Fatalf("no server listens at %s", master.Options().Addr)

@@ -10,14 +10,12 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func openStoreOf(t *testing.T, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -61,9 +59,7 @@ func TestNoClientMissesAnEventWhileNodesAndTheirStoreFail(t *testing.T) {
 	}{
 		{"10 × CLIENT KILL TYPE pubsub", func(s *scene) {
 			for range 10 {
-				if err := db.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, db.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
 				s.waitReceived(2)
 			}
 		}},
@@ -133,9 +129,7 @@ func TestNoClientMissesAnEventWhileNodesAndTheirStoreFail(t *testing.T) {
 func overflow(t *testing.T, s *scene, db *redisdb.DB, p *redistest.Proxy) {
 	t.Helper()
 	set := func(limit string) {
-		if err := db.Client.ConfigSet(t.Context(), "client-output-buffer-limit", limit).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.ConfigSet(t.Context(), "client-output-buffer-limit", limit).Err())
 	}
 	set("pubsub 262144 0 0")
 	defer set("pubsub 33554432 8388608 60")

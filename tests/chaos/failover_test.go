@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -100,9 +101,7 @@ func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*no
 		b, err = tryBooks(t.Context(), observer.db)
 		return err == nil
 	})
-	if err := b.Check(); err != nil {
-		t.Fatalf("after the failover the books are wrong:\n%v", err)
-	}
+	testkit.Check(t, b.Check(), "after the failover the books are wrong:\n")
 	gone := lost(calls, b)
 	for _, c := range gone {
 		if !d.mayLose {
@@ -176,13 +175,8 @@ func startSentinels(t *testing.T, args []string) *sentinels {
 		file := filepath.Join(t.TempDir(), "sentinel.conf")
 		settings := fmt.Sprintf("sentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %s 1000\n"+
 			"sentinel failover-timeout %s 3000\n", sentinelName, host, port, sentinelName, sentinelName)
-		if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		watcher, err := redistest.StartSentinel(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(file, []byte(settings), 0o600))
+		watcher := testkit.Must(redistest.StartSentinel(file))(t)
 		t.Cleanup(watcher.Remove)
 		s.watch = append(s.watch, watcher)
 	}
@@ -267,9 +261,7 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 			for round := range pick(1, 20) {
 				s.wait()
 				primary, err := s.primary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				switch {
 				case round == 0:
 					room := ""
@@ -289,9 +281,7 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 					f.round(t, d, observer, nodes, primary.Pause)
 					primary.Resume()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 			}
 			report(t, "1 primary, 2 replicas, 3 sentinels, killed and stopped by turns: %s", &f)
 		})
@@ -307,13 +297,10 @@ func reportToSilence(t *testing.T, n *node) (roomID string) {
 	t.Helper()
 	ctx, winner, loser := t.Context(), player(userOf(otherGame, 1)), player(userOf(otherGame, 2))
 	e := addGame(t, n, otherGame, 1, 2)
-	created, err := n.rooms.Create(ctx, winner, rooms.CreateInput{
+	created := testkit.Must(n.rooms.Create(ctx, winner, rooms.CreateInput{
 		EntryTokenID: e.tokenID, RoomEntry: amount(500), MaxPlayers: 2, RakeBps: new(1000),
 		SettledBy: rooms.SettledByConsensus,
-	}, receiptOf(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, receiptOf("")))(t)
 	room, shard := created.Room.RoomID, keys.EconomyShard(otherGame)
 	_, joinErr := n.rooms.Join(ctx, loser, room, receiptOf(""))
 	_, startErr := n.rooms.Start(ctx, winner, room, receiptOf(""))
@@ -322,9 +309,7 @@ func reportToSilence(t *testing.T, n *node) (roomID string) {
 		n.db.PublishCommand, idempotency.NewNonce(), "lease000", 1, room, 10_000, "0", loser.UserID, "")
 	_, reportErr := n.rooms.Finish(ctx, winner, room,
 		[]rooms.Placement{{UserID: winner.UserID, Place: 1}, {UserID: loser.UserID, Place: 2}}, receiptOf(""))
-	if err := errors.Join(joinErr, startErr, connectErr, reportErr); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, errors.Join(joinErr, startErr, connectErr, reportErr))
 	return room
 }
 
@@ -379,9 +364,7 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			dark := l.acked.Load() - before
 			calls := l.end()
 			primary.Kill()
-			if err := dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err())
 			// It has no replica of its own now.
 			dial(t, replica).ConfigSet(t.Context(), "min-replicas-to-write", "0")
 			front.Retarget(replica.Addr)
@@ -406,9 +389,7 @@ func startReplicatedCluster(t *testing.T, args []string) (url string, servers []
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	host, port, _ := strings.Cut(servers[0].Addr, ":")
 	for _, primary := range servers[:3] {
 		replica := redistest.StartFor(t, append(slices.Clone(args), "--cluster-enabled", "yes", "--cluster-node-timeout",
@@ -477,17 +458,13 @@ func killClusterPrimaries(t *testing.T, d durability) {
 		}
 		if d.mayLose {
 			f.round(t, d, observer, nodes, stop)
-			if err := goOn(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, goOn())
 			continue
 		}
 		f.round(t, d, observer, nodes, func() { // the new primary confirms nothing until the old one follows it
 			stop()
 			waitForTakeover(t, servers, primary)
-			if err := goOn(); err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, goOn())
 		})
 	}
 	report(t, "3 primaries, 3 replicas, the economy's one killed and stopped by turns: %s", &f)

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The history of one room, its players' wallets and an asset of which there are a few, as several
@@ -352,18 +353,13 @@ func (w *linearWorld) prepare() linearState {
 			in := wallet.DebitInput{
 				UserID: int64(i + 1), TokenCode: tokenCode, Amount: amount(startBalance*100 - 350), Reason: "poor",
 			}
-			if _, err := n.wallets.Debit(ctx, principal.Caller{Role: principal.Operator}, in, receiptOf("")); err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.Must(n.wallets.Debit(ctx, principal.Caller{Role: principal.Operator}, in, receiptOf("")))(w.t)
 			s.free[i] = 350
 		}
 	}
-	r, err := n.rooms.Create(ctx, player(1), rooms.CreateInput{
+	r := testkit.Must(n.rooms.Create(ctx, player(1), rooms.CreateInput{
 		EntryTokenID: w.economy.tokenID, RoomEntry: amount(linearEntry), MaxPlayers: linearSeats, RakeBps: new(0),
-	}, receiptOf(""))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}, receiptOf("")))(w.t)
 	w.room, w.begin, w.history = r.Room.RoomID, time.Now(), nil
 	s.seats[0] = 'a'
 	s.free[0] -= linearEntry
@@ -398,9 +394,7 @@ func (w *linearWorld) failOver(silent bool, primary, replica *redistest.Server, 
 		redistest.Eventually(w.t, "a call is not confirmed", func() bool { return w.fault.opened.Load() > 0 })
 	}
 	primary.Kill()
-	if err := dial(w.t, replica).ReplicaOf(w.t.Context(), "NO", "ONE").Err(); err != nil {
-		w.t.Error(err)
-	}
+	testkit.Report(w.t, dial(w.t, replica).ReplicaOf(w.t.Context(), "NO", "ONE").Err())
 	front.Retarget(replica.Addr)
 	redistest.Eventually(w.t, "the other primary serves, and has a replica", func() bool {
 		for _, n := range w.nodes {

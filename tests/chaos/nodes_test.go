@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // installation is real nodes on one store, with a game, its players and an asset.
@@ -84,11 +85,7 @@ func newInstallation(t *testing.T, url string, nodes, players int, stock any, se
 
 func number(t *testing.T, v any) int64 {
 	t.Helper()
-	n, err := v.(wiretest.Number).Int64()
-	if err != nil {
-		t.Fatalf("%v is not an integer: %v", v, err)
-	}
-	return n
+	return testkit.Must(v.(wiretest.Number).Int64())(t, "%v is not an integer", v)
 }
 
 func (in *installation) startNode() *nodetest.Node {
@@ -262,10 +259,7 @@ func (in *installation) reportToSilence(winner, loser httpPlayer) (path string) 
 // wantDue requires that every room that has not ended is known to the sweep.
 func wantDue(t *testing.T, n *node, b books.Books) {
 	t.Helper()
-	due, err := n.db.Client.ZRange(t.Context(), keys.RoomsDue(keys.EconomyShard(gameID)), 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	due := testkit.Must(n.db.Client.ZRange(t.Context(), keys.RoomsDue(keys.EconomyShard(gameID)), 0, -1).Result())(t)
 	for _, id := range b.LiveRooms() {
 		if !slices.Contains(due, id) {
 			t.Errorf("the sweep does not know the room %s", id)

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // process is one request on one node. It stands still before every call of the store until the
@@ -316,9 +317,6 @@ func (h *schedule) check() {
 // openArchive opens an archive of small objects in a folder.
 func openArchive(t testing.TB, dir string) *archive.Archive {
 	t.Helper()
-	a, err := archive.Open("file://"+dir, archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(archive.Open("file://"+dir, archive.S3Options{}))(t)
 	return a.WithSizes(smallSizes)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // logLine is a line of a node's log.
@@ -119,9 +120,7 @@ func TestTheOutageOfOneMasterIsTwoLines(t *testing.T) {
 	for _, s := range servers {
 		t.Cleanup(s.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	a := newAudience(t, openStoreOf(t, url), []string{url, url}, "PARLOR_LOG=json")
 	c := a.newCrowd(t, 40)
 	startTraffic(t, c)
@@ -148,9 +147,7 @@ func wantOutageOfTwoLines(t *testing.T, c *crowd, master string, begin func(), e
 	begin()
 	hasLine("the store does not serve")
 	waitFor(t, awayFor)
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, end())
 	hasLine("the store serves again")
 	c.waitAll(t, "every member is subscribed", c.members, func(m *member) bool { return m.open })
 	c.changeRooms(t, false)

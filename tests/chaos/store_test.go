@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // TestAStoreThatIsKilledLosesNothingThatWasAcknowledged kills Redis under load, by each policy of
@@ -38,9 +39,7 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 				l.waitAcked(pick(int64(100), 400))
 				store.Kill()
 				redistest.Eventually(t, "a client has no response", func() bool { return l.open.Load() > 0 })
-				if err := store.Restart(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, store.Restart())
 				l.waitAcked(20)
 				calls := l.end()
 				repeated += l.settle(observer)
@@ -58,9 +57,7 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 					}
 				}
 				calls = slices.DeleteFunc(calls, func(c *call) bool { return slices.Contains(gone, c) })
-				if err := checkOnce(calls, b); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, checkOnce(calls, b))
 				if mayLose {
 					missed += w.end(observer, len(gone) > 0)
 				}
@@ -89,10 +86,7 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
 	n := openNode(t, store.URL(), nil)
 	spans, path := writeSpans(t, store, n)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(os.ReadFile(path))(t)
 	cuts, most := 0, pick(4, 500)
 	history := wantBooks(t, n.db).Entries
 	for _, kind := range cutKinds {
@@ -106,19 +100,13 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 		for i := range min(int64(most), total) {
 			at := place(spans[kind], i*total/min(int64(most), total))
 			store.Kill()
-			if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Restart(); err != nil {
-				t.Fatalf("with the file cut at %d, in a %s: %v", at, kind, err)
-			}
+			testkit.Check(t, os.WriteFile(path, whole[:at], 0o600))
+			testkit.Check(t, store.Restart(), "with the file cut at %d, in a %s", at, kind)
 			b, err := books.Read(t, n.db, gameID)
 			if err == nil {
 				err = b.Check()
 			}
-			if err != nil {
-				t.Fatalf("with the file cut at %d, in a %s:\n%v", at, kind, err)
-			}
+			testkit.Check(t, err, "with the file cut at %d, in a %s:\n", at, kind)
 			for i, e := range b.Entries {
 				if history[i].Text != e.Text {
 					t.Fatalf("with the file cut at %d the ledger entry %d is %s; it was %s", at, i, e.Text, history[i].Text)
@@ -154,10 +142,7 @@ func writeSpans(t *testing.T, store *redistest.Server, n *node) (spans map[strin
 		t.Fatalf("the append-only files are %v, %v", found, err)
 	}
 	size := func() int64 {
-		info, err := os.Stat(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testkit.Must(os.Stat(found[0]))(t)
 		return info.Size()
 	}
 	enough := func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // tally counts outcomes of calls that run at the same time.
@@ -60,17 +61,12 @@ func TestBuyersOfTheLastPieces(t *testing.T) {
 	f := newStormFixture(t)
 	buyers, stock, limit := pick(500, 10_000), int64(100), int64(1)
 	f.reset(1)
-	few, err := f.nodes[0].assets.Create(t.Context(), server, gameID, assets.CreateInput{
+	few := testkit.Must(f.nodes[0].assets.Create(t.Context(), server, gameID, assets.CreateInput{
 		Name: "Ticket", TokenCode: tokenCode, Price: "1", Stock: &stock, PerUserLimit: &limit,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for id := range int64(buyers) {
 		in := wallet.CreditInput{UserID: id + 2, TokenCode: tokenCode, Amount: "1", Reason: "start"}
-		if _, err := f.nodes[0].wallets.Credit(t.Context(), operator, in, receiptOf("")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.nodes[0].wallets.Credit(t.Context(), operator, in, receiptOf("")))(t)
 	}
 	var outcomes tally
 	var slowest atomic.Int64
@@ -147,16 +143,11 @@ func TestRacesForTheEndOfARoom(t *testing.T) {
 		if round%100 == 0 {
 			f.reset(2)
 		}
-		opened, err := f.nodes[0].rooms.Create(ctx, player(1), rooms.CreateInput{
+		opened := testkit.Must(f.nodes[0].rooms.Create(ctx, player(1), rooms.CreateInput{
 			EntryTokenID: f.economy.tokenID, RoomEntry: "1", MaxPlayers: 2, RakeBps: new(0),
-		}, receiptOf(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, receiptOf("")))(t)
 		id := opened.Room.RoomID
-		if _, err := f.nodes[0].rooms.Join(ctx, player(2), id, receiptOf("")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.nodes[0].rooms.Join(ctx, player(2), id, receiptOf("")))(t)
 		racers := map[string]func(n *node) error{
 			"start":      func(n *node) error { return second(n.rooms.Start(ctx, player(1), id, receiptOf(""))) },
 			"leave of 1": func(n *node) error { return second(n.rooms.Leave(ctx, player(1), id, receiptOf(""))) },
@@ -164,9 +155,7 @@ func TestRacesForTheEndOfARoom(t *testing.T) {
 			"cancel":     func(n *node) error { return second(n.rooms.Cancel(ctx, server, id, receiptOf(""))) },
 		}
 		if round%2 == 1 {
-			if _, err := f.nodes[0].rooms.Start(ctx, player(1), id, receiptOf("")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.nodes[0].rooms.Start(ctx, player(1), id, receiptOf("")))(t)
 			racers = map[string]func(n *node) error{
 				"finish for 1": func(n *node) error { return second(n.rooms.Finish(ctx, server, id, result(1, 2), receiptOf(""))) },
 				"finish for 2": func(n *node) error { return second(n.rooms.Finish(ctx, server, id, result(2, 1), receiptOf(""))) },
@@ -231,9 +220,7 @@ func TestTheSameResultIsNoConflictWhenTheRoomWasReadBeforeItsStart(t *testing.T)
 		if err == nil {
 			err = second(other.rooms.Finish(ctx, server, room, ranking, receiptOf("")))
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, err)
 	}})
 	r, err := late.rooms.Finish(ctx, server, room, ranking, receiptOf("late"))
 	if err != nil {
@@ -275,13 +262,9 @@ func TestALateResendOfAJoinTakesNoSecondStake(t *testing.T) {
 	for _, key := range []string{"", "key"} {
 		late.gate.watch(&lateResend{script: "room_join", between: func() {
 			in := rooms.KickInput{RoomID: room, UserID: 2}
-			if err := second(other.rooms.Kick(ctx, server, in, receiptOf(""))); err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, second(other.rooms.Kick(ctx, server, in, receiptOf(""))))
 		}})
-		if err := second(late.rooms.Join(ctx, player(2), room, receiptOf(key))); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, second(late.rooms.Join(ctx, player(2), room, receiptOf(key))))
 		if b := wantBooks(t, other.db); b.Wallets[2].Held != 0 {
 			t.Errorf("with the key %q, player 2 was kicked and has %+v", key, b.Wallets[2])
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // cupSize is a tournament of bots.
@@ -54,9 +55,7 @@ func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 		for _, s := range servers {
 			t.Cleanup(s.Remove)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		return url
 	}
 	large := []cupSize{{"swiss", 1_000, 0, 10}}
@@ -455,9 +454,7 @@ func matchRooms(t *testing.T, db *redisdb.DB) map[string][]string {
 			found[feeds] = append(found[feeds], roomOf(name))
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return found
 }
 

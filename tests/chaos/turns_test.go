@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,11 +31,7 @@ func TestATurnThatIsDueWhileThePrimaryDiesEndsOnceAtItsReturn(t *testing.T) {
 		servers := startSentinels(t, deliveryStore)
 		killUnderTurns(t, servers.url(), func(int, string) *redistest.Server {
 			servers.wait()
-			primary, err := servers.primary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return primary
+			return testkit.Must(servers.primary())(t)
 		})
 	})
 	t.Run("Cluster", func(t *testing.T) {
@@ -91,9 +88,7 @@ func killUnderTurns(t *testing.T, url string, next func(round int, room string) 
 		o.to = time.Now()
 		outages = append(outages, o)
 		waitForTurns(t, db, rooms, 2)
-		if err := primary.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, primary.Restart())
 	}
 	// Within which a turn ends, after its deadline or the store's return. The short form runs beside
 	// other tests, which may take the processors for longer.
@@ -162,11 +157,7 @@ func roomEvents(room string) string {
 // readTurns returns the turns in the list of a room, oldest first.
 func readTurns(t *testing.T, db *redisdb.DB, room string) []turn {
 	t.Helper()
-	list, err := tryTurns(t, db, room)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return testkit.Must(tryTurns(t, db, room))(t)
 }
 
 func tryTurns(t *testing.T, db *redisdb.DB, room string) (list []turn, err error) {

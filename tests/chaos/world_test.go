@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,10 +44,7 @@ type node struct {
 // openNode opens a node on a store. It has the code of a real node without HTTP.
 func openNode(t testing.TB, url string, g *gate) *node {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	if g != nil {
 		db.Client.AddHook(g)
@@ -151,9 +149,7 @@ type economy struct {
 func makeEconomy(t testing.TB, n *node, players int) economy {
 	t.Helper()
 	ctx := t.Context()
-	if err := n.db.Client.FlushDB(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, n.db.Client.FlushDB(ctx).Err())
 	n.forgetCaches()
 	return addEconomy(t, n, players)
 }
@@ -162,12 +158,9 @@ func makeEconomy(t testing.TB, n *node, players int) economy {
 func addEconomy(t testing.TB, n *node, players int) economy {
 	t.Helper()
 	ctx := t.Context()
-	token, err := n.wallets.CreateToken(ctx, operator, wallet.TokenDefinition{
+	token := testkit.Must(n.wallets.CreateToken(ctx, operator, wallet.TokenDefinition{
 		Code: tokenCode, Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return addGame(t, n, gameID, token.ID, players)
 }
 
@@ -175,27 +168,20 @@ func addEconomy(t testing.TB, n *node, players int) economy {
 func addGame(t testing.TB, n *node, game, tokenID int64, players int) economy {
 	t.Helper()
 	ctx := t.Context()
-	if err := n.db.Client.Set(ctx, keys.GameIDCounter(), game, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, n.db.Client.Set(ctx, keys.GameIDCounter(), game, 0).Err())
 	e := economy{game: game, tokenID: tokenID}
 	for _, in := range []assets.CreateInput{
 		{Name: "Coin", TokenCode: tokenCode, Price: "0.07"},
 		{Name: "Crown", TokenCode: tokenCode, Price: "3", Stock: new(int64(5)), PerUserLimit: new(int64(2))},
 	} {
-		a, err := n.assets.Create(ctx, backendOf(game), game, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(n.assets.Create(ctx, backendOf(game), game, in))(t)
 		e.assets = append(e.assets, a.ID)
 	}
 	for id := range int64(players) {
 		in := wallet.CreditInput{
 			UserID: userOf(game, id+1), TokenCode: tokenCode, Amount: amount(startBalance * 100), Reason: "start",
 		}
-		if _, err := n.wallets.Credit(ctx, operator, in, receiptOf("")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(n.wallets.Credit(ctx, operator, in, receiptOf("")))(t)
 	}
 	return e
 }
@@ -217,9 +203,7 @@ func overdue(t testing.TB, db *redisdb.DB, b books.Books) {
 				db.Client.HIncrBy(ctx, room, field, -back.Milliseconds())
 			}
 		}
-		if err := db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: id}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: id}).Err())
 	}
 }
 
@@ -276,8 +260,6 @@ func wantSound(t testing.TB, b books.Books, err error) books.Books {
 	if err == nil {
 		err = b.Check()
 	}
-	if err != nil {
-		t.Fatalf("the books:\n%v", err)
-	}
+	testkit.Check(t, err, "the books:\n")
 	return b
 }

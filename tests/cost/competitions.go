@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -36,23 +34,6 @@ func (f *fixture) startCompetitions(db *redisdb.DB) {
 	}, tournaments.Options{})
 }
 
-// Profiles and Friends make the fixture the players of leaderboards.
-func (f *fixture) Profiles(ctx context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	found := make(map[int64]users.Profile, len(ids))
-	for _, id := range ids {
-		found[id], _ = f.RecentProfile(ctx, id)
-	}
-	return found, nil
-}
-
-func (f *fixture) ListedFriends(context.Context, int64, int) ([]int64, error) { return nil, nil }
-
-// keyedHash names the rooms of matches.
-func keyedHash(_ context.Context, label, text string) ([]byte, error) {
-	sum := sha256.Sum256([]byte(label + text))
-	return sum[:], nil
-}
-
 // nextName returns a name that was not used before.
 func (c *competitions) nextName() string {
 	c.names++
@@ -62,24 +43,24 @@ func (c *competitions) nextName() string {
 // createBoard returns the key of a new leaderboard.
 func (f *fixture) createBoard(ctx context.Context) (string, error) {
 	key := f.nextName()
-	_, err := f.boards.Create(ctx, operator, f.gameID, leaderboards.Definition{Board: key, Name: "Top"})
+	_, err := f.boards.Create(ctx, operator, f.GameID, leaderboards.Definition{Board: key, Name: "Top"})
 	return key, err
 }
 
 // score gives a player a score.
 func (f *fixture) score(ctx context.Context, board string, p principal.Caller, score int) error {
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.Server()
 	in := leaderboards.SubmitInput{UserID: p.UserID, Score: leaderboards.ScoreInput(strconv.Itoa(score))}
-	_, err := f.boards.Submit(ctx, server, f.gameID, board, in, noReceipt)
+	_, err := f.boards.Submit(ctx, server, f.GameID, board, in, noReceipt)
 	return err
 }
 
 // startFeeding starts a paid room of players first to first+roomSeats-1 whose end feeds a
 // leaderboard.
 func (f *fixture) startFeeding(ctx context.Context, first int) (roomID string, err error) {
-	f.feeds = []games.BoardFeed{{Board: "top", From: games.FromWin}}
+	f.Settings.Boards = []games.BoardFeed{{Board: "top", From: games.FromWin}}
 	room, err := f.create(ctx, f.player(first), roomSeats, noReceipt)
-	f.feeds = nil
+	f.Settings.Boards = nil
 	if err != nil {
 		return "", err
 	}
@@ -99,20 +80,20 @@ func (f *fixture) planPrizes(ctx context.Context, winners int) (source string, e
 		lines[i] = prizes.Line{UserID: f.player(i).UserID, Place: i + 1, Units: 100}
 	}
 	units := wallet.Units(100 * winners)
-	if ok, err := f.prizes.Fund(ctx, f.gameID, source, f.gold, units, prizes.Mint, "op"); !ok || err != nil {
+	if ok, err := f.prizes.Fund(ctx, f.GameID, source, f.gold, units, prizes.Mint, "op"); !ok || err != nil {
 		return "", fmt.Errorf("the prizes are funded: %v, %w", ok, err)
 	}
-	return source, f.prizes.Plan(ctx, f.gameID, source, lines)
+	return source, f.prizes.Plan(ctx, f.GameID, source, lines)
 }
 
 func (f *fixture) pay(ctx context.Context, source string) error {
-	_, err := f.prizes.Pay(ctx, f.gameID, source)
+	_, err := f.prizes.Pay(ctx, f.GameID, source)
 	return err
 }
 
 // createTournament returns the id of a paid Swiss tournament.
 func (f *fixture) createTournament(ctx context.Context) (int64, error) {
-	r, err := f.tournaments.Create(ctx, operator, f.gameID, tournaments.CreateInput{
+	r, err := f.tournaments.Create(ctx, operator, f.GameID, tournaments.CreateInput{
 		Name: "Cup", Format: tournaments.FormatSwiss, EntryTokenID: f.gold.ID, EntryFee: "2.50", MaxEntrants: 4096,
 		StartsAt: new(time.Now().Add(time.Hour)), Payout: []int{6000, 4000},
 	}, noReceipt)
@@ -120,7 +101,7 @@ func (f *fixture) createTournament(ctx context.Context) (int64, error) {
 }
 
 func (f *fixture) enter(ctx context.Context, id int64, p principal.Caller) error {
-	_, err := f.tournaments.Join(ctx, p, f.gameID, id, noReceipt)
+	_, err := f.tournaments.Join(ctx, p, f.GameID, id, noReceipt)
 	return err
 }
 
@@ -131,7 +112,7 @@ func (f *fixture) startRound(ctx context.Context, matches int) ([]match, error) 
 		err = f.enter(ctx, id, f.player(i))
 	}
 	if err == nil {
-		_, err = f.tournaments.Start(ctx, operator, f.gameID, id, noReceipt)
+		_, err = f.tournaments.Start(ctx, operator, f.GameID, id, noReceipt)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +122,7 @@ func (f *fixture) startRound(ctx context.Context, matches int) ([]match, error) 
 		if err := f.tournaments.RunOnce(ctx); err != nil {
 			return nil, err
 		}
-		list, _, err := f.tournaments.Matches(ctx, operator, f.gameID, id, 1, "", matches)
+		list, _, err := f.tournaments.Matches(ctx, operator, f.GameID, id, 1, "", matches)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +148,7 @@ type match struct {
 // end reports that the first player has won in the room of a match.
 func (f *fixture) end(ctx context.Context, m match) error {
 	ended := rooms.Ended{
-		RoomID: *m.RoomID, GameID: f.gameID, Status: rooms.Finished, StartedAt: time.Now(), EndedAt: time.Now(),
+		RoomID: *m.RoomID, GameID: f.GameID, Status: rooms.Finished, StartedAt: time.Now(), EndedAt: time.Now(),
 		Feeds: fmt.Sprintf("%s%d.%s.%d", rooms.FeedsMatch, m.tournamentID, m.ID, m.Attempt),
 	}
 	for i, p := range m.Players {

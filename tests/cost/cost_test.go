@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 func TestTheTableHasExactlyWhatIsMeasured(t *testing.T) {
-	ceilings, err := readCeilings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ceilings := testkit.Must(readCeilings())(t)
 	wantCalls, wantSizes := titles()
 	calls, sizes := ceilings.titles()
 	if !slices.Equal(calls, wantCalls) {
@@ -41,28 +39,17 @@ func TestTheTableHasExactlyWhatIsMeasured(t *testing.T) {
 }
 
 func TestTheDocumentHasTheCeilings(t *testing.T) {
-	text, err := os.ReadFile("../../" + documentFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../" + documentFile))(t)
 	_, inside, _, err := splitDocument(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ceilings, err := readCeilings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
+	ceilings := testkit.Must(readCeilings())(t)
 	if inside != "\n"+table(ceilings)+"\n" {
 		t.Errorf("%s does not have the ceilings of ceilings.json", documentFile)
 	}
 }
 
 func TestEveryFigureAboveItsCeilingIsReported(t *testing.T) {
-	ceilings, err := readCeilings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ceilings := testkit.Must(readCeilings())(t)
 	if exceeded := compare(io.Discard, ceilings, ceilings); len(exceeded) > 0 {
 		t.Errorf("figures at their ceilings are reported: %v", exceeded)
 	}
@@ -98,22 +85,14 @@ func TestASizeDoesNotDependOnTheTableOfKeys(t *testing.T) {
 		s := &sizing{client: redistest.Dial(t, redistest.StartFor(t, sizeArgs...))}
 		set := func(prefix string, n int) {
 			for i := range n {
-				if err := s.client.Set(ctx, prefix+strconv.Itoa(1_000_000+i), "value", time.Hour).Err(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, s.client.Set(ctx, prefix+strconv.Itoa(1_000_000+i), "value", time.Hour).Err())
 			}
 		}
 		used := func() float64 {
-			n, err := s.usedMemory(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
+			return testkit.Must(s.usedMemory(ctx))(t)
 		}
 		keepOnly := func() {
-			if err := s.deleteOthers(ctx, func(key string) bool { return key[:4] == "kept" }); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.deleteOthers(ctx, func(key string) bool { return key[:4] == "kept" }))
 		}
 		set("gone", 1)
 		keepOnly()

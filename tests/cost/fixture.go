@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
@@ -14,10 +13,10 @@ import (
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 	firstPlayer = 1_000_001
 )
 
-var operator = principal.Caller{Role: principal.Operator}
+var operator = domaintest.Operator
 
 // anyGame is the game of a fixture whose game does not matter.
 const anyGame = 3
@@ -34,8 +33,8 @@ const anyGame = 3
 // fixture is the domains on one store, with one game, one token and one asset. Players, profiles
 // and the game come from memory, as they do from the caches of a node.
 type fixture struct {
+	*domaintest.Players
 	db       *redisdb.DB
-	gameID   int64
 	recorder *recorder
 	wallet   *wallet.Service
 	rooms    *rooms.Service
@@ -51,10 +50,11 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 	if err != nil {
 		return nil, err
 	}
-	f := &fixture{db: db, gameID: gameID, recorder: &recorder{}}
+	f := &fixture{Players: domaintest.NewPlayers(gameID), db: db, recorder: &recorder{}}
+	f.NamePrefix, f.Settings.Settlements = "Player ", []games.Settlement{games.SettledByServer, games.SettledByConsensus}
 	db.Client.AddHook(f.recorder)
 	f.wallet = wallet.New(db, f, wallet.Options{})
-	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64, KeyedHash: keyedHash})
+	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64, KeyedHash: domaintest.KeyedHash})
 	f.assets = assets.New(db, f.wallet, assets.Options{})
 	f.startCompetitions(db)
 	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
@@ -72,29 +72,14 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 	return f, err
 }
 
-// Game returns the one game for every player.
-func (f *fixture) Game(context.Context, int64) (int64, error) { return f.gameID, nil }
-
+// Find finds every game: a store may have those of other fixtures.
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
-	settings := games.DefaultSettings()
-	settings.Boards = f.feeds
-	settings.Settlements = []games.Settlement{games.SettledByServer, games.SettledByConsensus}
-	return games.Game{ID: id, Settings: settings}, nil
-}
-
-func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
-
-func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: fmt.Sprintf("Player %d", id)}, nil
-}
-
-func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
-	return nil, nil
+	return games.Game{ID: id, Settings: f.Settings}, nil
 }
 
 // player returns the n-th player.
 func (f *fixture) player(n int) principal.Caller {
-	return principal.Caller{Role: principal.Player, UserID: int64(firstPlayer + n), GameID: f.gameID}
+	return f.Player(int64(firstPlayer + n))
 }
 
 var noReceipt idempotency.Receipt
@@ -206,7 +191,7 @@ func (f *fixture) placements(first int) []rooms.Placement {
 
 // finish ends a room of players first to first+roomSeats-1, who are placed in this order.
 func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
-	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	server := f.Server()
 	_, err := f.rooms.Finish(ctx, server, roomID, f.placements(first), rc)
 	return err
 }
@@ -240,7 +225,7 @@ func (f *fixture) buy(ctx context.Context, p principal.Caller, rc idempotency.Re
 
 // checkBalanced returns an error when the calls made or lost money.
 func (f *fixture) checkBalanced(ctx context.Context) error {
-	report, err := audit.New(f.db, ledgerstore.New(f.db, nil), f.wallet).AuditDeep(ctx, f.gameID)
+	report, err := audit.New(f.db, ledgerstore.New(f.db, nil), f.wallet).AuditDeep(ctx, f.GameID)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -106,14 +107,8 @@ func readDocuments(t *testing.T, visit func(path, text string)) {
 			t.Fatalf("nothing matches %s: %v", pattern, err)
 		}
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path, err := filepath.Rel(root, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(name))(t)
+			path := testkit.Must(filepath.Rel(root, name))(t)
 			visit(filepath.ToSlash(path), string(text))
 		}
 	}
@@ -159,9 +154,7 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 			case b.isShell():
 				commands = append(commands, b)
 			default:
-				if err := checkUnrun(b); err != nil {
-					t.Errorf("%s: %v", b, err)
-				}
+				testkit.Report(t, checkUnrun(b), "%s", b)
 			}
 		}
 		if len(commands) > 0 {
@@ -235,21 +228,15 @@ var standIns = map[string]string{
 func newReader(t *testing.T, path string) *reader {
 	t.Helper()
 	for _, name := range []string{"bash", "curl"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Fatalf("the documents need %s: %v", name, err)
-		}
+		testkit.Must(exec.LookPath(name))(t, "the documents need %s", name)
 	}
 	r := &reader{t: t, path: path, folder: t.TempDir(), storeAt: nodetest.FreeAddress(t)}
 	for name, text := range standIns {
 		real, _ := exec.LookPath(name) // npm may be missing: its stand-in does not need it
 		script := "#!/bin/bash\nREAL='" + real + "'\n" + text + "\n"
-		if err := os.WriteFile(filepath.Join(r.folder, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(r.folder, name), []byte(script), 0o700))
 	}
-	if err := os.Symlink(nodetest.Binary(t), filepath.Join(r.folder, "parlor")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(nodetest.Binary(t), filepath.Join(r.folder, "parlor")))
 	return r
 }
 
@@ -333,9 +320,7 @@ func (r *reader) startServer(ctx context.Context, b block) {
 	pipe, writer := io.Pipe()
 	var printed, later bytes.Buffer
 	c.Stdout, c.Stderr = writer, writer
-	if err := c.Start(); err != nil {
-		r.t.Fatalf("%s: %v", b, err)
-	}
+	testkit.Check(r.t, c.Start(), "%s", b)
 	ended, isRead := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -380,14 +365,8 @@ var (
 
 // TestTheCommandsNamedInSentencesExist looks at `make …` and `parlor …` between the blocks.
 func TestTheCommandsNamedInSentencesExist(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	help, err := exec.Command(nodetest.Binary(t), "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := testkit.Must(os.ReadFile(filepath.Join(root, "Makefile")))(t)
+	help := testkit.Must(exec.Command(nodetest.Binary(t), "--help").Output())(t)
 	names := map[string][]string{}
 	for kind, found := range map[string][][][]byte{
 		"make": makeTarget.FindAllSubmatch(makefile, -1), "parlor": subcommand.FindAllSubmatch(help, -1),

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/tests/balancertest"
 	"github.com/parlor-games/parlor/tests/installtest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -217,10 +218,7 @@ func (in *installation) setUsers(text string) {
 	in.t.Helper()
 	in.setSecret(storeUsersFile, text)
 	for _, server := range in.store.Servers {
-		_, port, err := net.SplitHostPort(server.Addr)
-		if err != nil {
-			in.t.Fatal(err)
-		}
+		_, port := testkit.Must2(net.SplitHostPort(server.Addr))(in.t)
 		if reply := in.store.AsAdmin("-p", port, "ACL", "LOAD"); reply != "OK" {
 			in.t.Fatalf("ACL LOAD returns %s", reply)
 		}
@@ -241,9 +239,7 @@ func (in *installation) secret(name string) string {
 
 func (in *installation) setSecret(name, text string) {
 	in.t.Helper()
-	if err := os.WriteFile(filepath.Join(in.store.Secrets, name), []byte(text), 0o600); err != nil {
-		in.t.Fatal(err)
-	}
+	testkit.Check(in.t, os.WriteFile(filepath.Join(in.store.Secrets, name), []byte(text), 0o600))
 }
 
 // useNewOperator waits until every node knows the new key, and has the load use it.
@@ -263,10 +259,7 @@ func (in *installation) useNewOperator() {
 // gets it.
 func (in *installation) changeCertificate() {
 	in.t.Helper()
-	next, err := redistest.MakeCertificates(in.t.TempDir())
-	if err != nil {
-		in.t.Fatal(err)
-	}
+	next := testkit.Must(redistest.MakeCertificates(in.t.TempDir()))(in.t)
 	trust(in.t, next.CA)
 	in.front.UseCertificate(next.Both)
 	in.front.Reload()
@@ -281,9 +274,7 @@ func (in *installation) restartStore(end func(*redistest.Server)) {
 	server := in.store.Servers[0]
 	end(server)
 	in.lasts(restartTime)
-	if err := server.Restart(); err != nil {
-		in.t.Fatal(err)
-	}
+	testkit.Check(in.t, server.Restart())
 	in.store.WaitLoaded()
 	in.back = time.Now()
 }

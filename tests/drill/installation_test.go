@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/tests/balancertest"
 	"github.com/parlor-games/parlor/tests/books"
 	"github.com/parlor-games/parlor/tests/installtest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // roots are the authorities that clients trust. A certificate that a balancer gets later has
@@ -94,10 +95,7 @@ func install(t *testing.T, d drill, store *installtest.Store) *installation {
 	}
 	trust(t, balancertest.Certificates.CA)
 	in.front = balancertest.Start(t, balancertest.Options{Certificate: balancertest.Certificates.Both, Fleet: in.fleet})
-	db, err := redisdb.Open(store.TestURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.TestURL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	in.db = db
 

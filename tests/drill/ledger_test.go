@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/books"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // effect names what a call leaves in the ledger, and an entry what left it: both have the same name
@@ -117,9 +118,7 @@ func (in *installation) keepLost(primary *redistest.Server) {
 	if err == nil {
 		in.lostCopy, err = redistest.Start("--appendonly", "yes", "--appendfsync", "no", "--dir", copied)
 	}
-	if err != nil {
-		in.t.Fatalf("keep what %s had: %v", primary.Addr, err)
-	}
+	testkit.Check(in.t, err, "keep what %s had", primary.Addr)
 	in.t.Cleanup(func() { in.lostCopy.Remove(); _ = os.RemoveAll(copied) })
 }
 
@@ -130,17 +129,11 @@ func (in *installation) compareLedgers(b books.Books, r *result) {
 	if in.lostCopy == nil {
 		return
 	}
-	db, err := redisdb.Open(in.lostCopy.URL())
-	if err != nil {
-		in.t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(in.lostCopy.URL()))(in.t)
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(in.t.Context(), time.Minute)
 	defer cancel()
-	old, err := books.ReadLarge(ctx, db, in.game)
-	if err != nil {
-		in.t.Fatalf("read what the lost primary had: %v", err)
-	}
+	old := testkit.Must(books.ReadLarge(ctx, db, in.game))(in.t, "read what the lost primary had")
 	present := map[string]bool{}
 	for _, e := range b.Entries {
 		present[e.Nonce] = true
@@ -209,7 +202,5 @@ func (in *installation) failOver(behind, backAfter time.Duration) {
 	in.keepLost(old)
 	link.Mend()
 	in.lasts(max(0, backAfter-time.Since(in.changed)))
-	if err := old.Restart(); err != nil {
-		in.t.Fatal(err)
-	}
+	testkit.Check(in.t, old.Restart())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/tests/balancertest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var (
@@ -93,10 +94,7 @@ func TestDrills(t *testing.T) {
 
 // TestTheProofHasARowOfEachDrill compares the names of the drills with the table in docs/proof.md.
 func TestTheProofHasARowOfEachDrill(t *testing.T) {
-	text, err := os.ReadFile("../../docs/proof.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../docs/proof.md"))(t)
 	_, section, ok := strings.Cut(string(text), "\n## Drills\n")
 	if !ok {
 		t.Fatal("docs/proof.md has no section Drills")

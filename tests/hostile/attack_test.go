@@ -22,6 +22,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // target is what the attacker's process gets.
@@ -44,24 +45,17 @@ const attackerAddress = "203.0.113.66"
 // what it reports.
 func startAttack(t *testing.T, what target) (wait func() string) {
 	t.Helper()
-	encoded, err := wire.Marshal(what)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := testkit.Must(wire.Marshal(what))(t)
 	cmd := exec.Command("nice", "-n", "19", os.Args[0])
 	cmd.Env = append(os.Environ(), attackEnv+"="+string(encoded))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start the attacker: %v", err)
-	}
+	testkit.Check(t, cmd.Start(), "start the attacker")
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	return func() string {
-		if err := <-ended; err != nil {
-			t.Errorf("the attacker ended: %v", err)
-		}
+		testkit.Report(t, <-ended, "the attacker ended")
 		return out.String()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // arena is an installation of two nodes with a game in which money can be won.
@@ -55,12 +56,8 @@ func newArena(t *testing.T, settings map[string]any) *arena {
 func (a *arena) do(method, path, bearer string, body any) nodetest.Response {
 	a.t.Helper()
 	a.calls++
-	r, err := a.nodes[a.calls%2].Do(a.t.Context(), method, path, bearer, body,
-		"Idempotency-Key", fmt.Sprint("call-", a.label, a.calls))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return r
+	return testkit.Must(a.nodes[a.calls%2].Do(a.t.Context(), method, path, bearer, body,
+		"Idempotency-Key", fmt.Sprint("call-", a.label, a.calls)))(a.t)
 }
 
 // must is do with a status that the response must have.
@@ -91,9 +88,7 @@ func (a *arena) money(p entrant) (units int64) {
 	for _, one := range body["balances"].([]any) {
 		for _, member := range []string{"amount", "heldAmount"} {
 			var n int64
-			if _, err := fmt.Sscan(one.(map[string]any)[member].(string), &n); err != nil {
-				a.t.Fatal(err)
-			}
+			testkit.Must(fmt.Sscan(one.(map[string]any)[member].(string), &n))(a.t)
 			units += n
 		}
 	}
@@ -207,25 +202,17 @@ func (a *arena) giveASecond() {
 	for _, p := range []entrant{mallory, ada} {
 		a.must(200, http.MethodPost, "/join", p.token, map[string]any{"roomId": room})
 	}
-	conn, err := a.nodes[1].Dial(a.t.Context(), "/api/v1/realtime", mallory.token)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	conn := testkit.Must(a.nodes[1].Dial(a.t.Context(), "/api/v1/realtime", mallory.token))(a.t)
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for _, message := range []string{
 		fmt.Sprintf(`{"id":"1","type":"room.subscribe","data":{"roomId":%q}}`, room),
 		fmt.Sprintf(`{"id":"2","type":"room.turn.set","data":{"roomId":%q,"userId":%d,"seconds":1}}`, room, ada.id),
 	} {
-		if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
-			a.t.Fatal(err)
-		}
+		testkit.Check(a.t, conn.WriteMessage(websocket.TextMessage, []byte(message)))
 	}
 	for over := false; !over; { // until the second is over, whatever comes of it
-		_, frame, err := conn.ReadMessage()
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		_, frame := testkit.Must2(conn.ReadMessage())(a.t)
 		over = strings.Contains(string(frame), `"reason":"skipped"`) || strings.Contains(string(frame), "room.left") ||
 			strings.Contains(string(frame), `"ok":false`)
 	}

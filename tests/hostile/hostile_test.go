@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -145,10 +146,7 @@ func (w *world) setUp() {
 		p.id, p.token = number(w.t, in.Body["user"].(map[string]any)["id"]), in.Body["accessToken"].(string)
 		header := http.Header{"Authorization": {"Bearer " + p.token}, "X-Forwarded-For": {p.address}}
 		url := "ws" + strings.TrimPrefix(w.nodes[i%2].URL, "http") + "/api/v1/game-data/save"
-		conn, _, err := websocket.DefaultDialer.Dial(url, header)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		conn, _ := testkit.Must2(websocket.DefaultDialer.Dial(url, header))(w.t)
 		w.t.Cleanup(func() { _ = conn.Close() })
 		p.saves = conn
 		w.players = append(w.players, p)
@@ -157,11 +155,7 @@ func (w *world) setUp() {
 
 func number(t *testing.T, v any) int64 {
 	t.Helper()
-	n, err := v.(wiretest.Number).Int64()
-	if err != nil {
-		t.Fatalf("%v is not an integer: %v", v, err)
-	}
-	return n
+	return testkit.Must(v.(wiretest.Number).Int64())(t, "%v is not an integer", v)
 }
 
 func (w *world) target() target {
@@ -308,9 +302,7 @@ var roomInKey = regexp.MustCompile(`}:room:([0-9a-f-]{36})`)
 func (w *world) collect(times storeTimes) {
 	ctx := context.Background()
 	list, err := w.db.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		w.t.Errorf("read the log of commands: %v", err)
-	}
+	testkit.Report(w.t, err, "read the log of commands")
 	w.db.Do(ctx, "SLOWLOG", "RESET")
 	names := map[string]string{}
 	for name, s := range scripts.All() {
@@ -376,11 +368,7 @@ func median(list []float64) float64 {
 func (w *world) usedMemory() int64 {
 	w.t.Helper()
 	info := w.db.InfoMap(w.t.Context(), "memory").Item("Memory", "used_memory_dataset")
-	n, err := strconv.ParseInt(info, 10, 64)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return n
+	return testkit.Must(strconv.ParseInt(info, 10, 64))(w.t)
 }
 
 // Bytes of what a quota counts, each as measured with its indexes and rounded up.
@@ -426,9 +414,7 @@ func (w *world) scan(pattern string) map[string]bool {
 	for iterator.Next(w.t.Context()) {
 		found[iterator.Val()] = true
 	}
-	if err := iterator.Err(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Check(w.t, iterator.Err())
 	return found
 }
 
@@ -441,7 +427,7 @@ func (w *world) letADayPass() {
 		}
 	}
 	old := strconv.FormatInt(time.Now().Add(-48*time.Hour).UnixMilli(), 10)
-	err := redistest.Poll(2*time.Minute, func() error {
+	testkit.Report(w.t, redistest.Poll(2*time.Minute, func() error {
 		left := 0
 		for key := range w.scan("*:room:*") {
 			tag, id, _ := strings.Cut(key, ":room:")
@@ -457,10 +443,7 @@ func (w *world) letADayPass() {
 			return fmt.Errorf("%d rooms are left", left)
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Error(err)
-	}
+	}))
 }
 
 // age makes a room, which may just have been removed, as old as its argument says.

@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // attempts is how often the thief of a server key tries each thing.
@@ -64,12 +65,8 @@ func newHeist(t *testing.T, server *redistest.Server) *heist {
 func (h *heist) try(method, path, bearer string, body any) nodetest.Response {
 	h.t.Helper()
 	h.calls++
-	r, err := h.nodes[h.calls%2].Do(h.t.Context(), method, path, bearer, body,
-		"Idempotency-Key", fmt.Sprint("call-", h.calls))
-	if err != nil {
-		h.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return r
+	return testkit.Must(h.nodes[h.calls%2].Do(h.t.Context(), method, path, bearer, body,
+		"Idempotency-Key", fmt.Sprint("call-", h.calls)))(h.t, "%s %s", method, path)
 }
 
 func (h *heist) must(status int, method, path, bearer string, body any) map[string]any {

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/installtest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // game is a game on the nodes of an installation.
@@ -89,11 +90,7 @@ func (g *game) must(status int, method, path, bearer string, body any, headers .
 
 func (g *game) number(v any) int64 {
 	g.t.Helper()
-	n, err := v.(wiretest.Number).Int64()
-	if err != nil {
-		g.t.Fatalf("%v is not an integer: %v", v, err)
-	}
-	return n
+	return testkit.Must(v.(wiretest.Number).Int64())(g.t, "%v is not an integer", v)
 }
 
 // play makes one of each call that moves money or stores something else. There are three rounds,
@@ -144,27 +141,19 @@ func (g *game) buy(p player, key string) {
 func (g *game) save(p player, slot string) {
 	g.t.Helper()
 	address := "ws" + strings.TrimPrefix(g.nodes[0].URL, "http") + "/api/v1/game-data/save"
-	conn, _, err := websocket.DefaultDialer.DialContext(g.t.Context(), address, http.Header{
+	conn, _ := testkit.Must2(websocket.DefaultDialer.DialContext(g.t.Context(), address, http.Header{
 		"Authorization": {"Bearer " + p.token},
-	})
-	if err != nil {
-		g.t.Fatalf("%s: %v", address, err)
-	}
+	}))(g.t, "%s", address)
 	defer func() { _ = conn.Close() }()
 	for _, message := range []map[string]any{
 		{"id": "1", "type": "save", "data": map[string]any{"slot": slot, "state": map[string]any{"level": 1}}},
 		{"id": "2", "type": "load", "data": map[string]any{"slot": slot}},
 	} {
-		if err := conn.WriteJSON(message); err != nil {
-			g.t.Fatal(err)
-		}
+		testkit.Check(g.t, conn.WriteJSON(message))
 	}
 	for waiting := 2; waiting > 0; {
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-		_, frame, err := conn.ReadMessage()
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		_, frame := testkit.Must2(conn.ReadMessage())(g.t)
 		var replies []struct {
 			ReplyTo string `json:"replyTo"`
 			OK      *bool  `json:"ok"`

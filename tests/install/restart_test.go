@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/installtest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Wrap(nodetest.Main)(m)) }
@@ -40,9 +41,7 @@ func TestAnInstallationSurvivesARestartOfRedis(t *testing.T) {
 					end(server)
 				}
 				for _, server := range s.Servers {
-					if err := server.Restart(); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Check(t, server.Restart())
 				}
 				s.WaitLoaded()
 				after := s.ReadAll()

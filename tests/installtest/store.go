@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )
@@ -49,15 +50,12 @@ func makeSecrets(t testing.TB) string {
 			t.Fatalf("make-secrets.sh: %v\n%s", err, out)
 		}
 		made := map[string]string{}
-		err := filepath.WalkDir(folder, func(path string, file os.DirEntry, err error) error {
+		testkit.Check(t, filepath.WalkDir(folder, func(path string, file os.DirEntry, err error) error {
 			if err == nil && !file.IsDir() {
 				made[path] = ReadFile(t, path)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if len(before) > 0 && !maps.Equal(made, before) {
 			t.Error("the second run of make-secrets.sh changed what the first one had made")
 		}
@@ -77,29 +75,21 @@ const usersFile = "redis_users.acl"
 
 func ReadFile(t testing.TB, elements ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(elements...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join(elements...)))(t)
 	return strings.TrimSpace(string(text))
 }
 
 // writeFile replaces the text of a file and not the file, which a container has as a mount.
 func writeFile(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // copySettings writes a file of settings into a new folder of a server, with the paths of this
 // machine and further replacements: old, new, old, new ….
 func (s *Store) copySettings(text, name string, replacements ...string) string {
 	s.t.Helper()
-	dir, err := os.MkdirTemp("", "parlor-redis-") // short: it has a unix socket
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "parlor-redis-"))(s.t) // short: it has a unix socket
 	s.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	paths := []string{"/run/secrets/", s.Secrets + "/", "/etc/redis/", dir + "/", "dir /data", "dir " + dir}
 	replace := strings.NewReplacer(append(paths, replacements...)...)
@@ -119,10 +109,7 @@ func (s *Store) start(name string, args ...string) *redistest.Server {
 func (s *Store) startFile(file string, args ...string) *redistest.Server {
 	s.t.Helper()
 	args = append(args, "--repl-diskless-sync-delay", "0") // waits for further replicas
-	server, err := redistest.StartWithFile(file, args...)
-	if err != nil {
-		s.t.Fatalf("start Redis with %s: %v", file, err)
-	}
+	server := testkit.Must(redistest.StartWithFile(file, args...))(s.t, "start Redis with %s", file)
 	s.t.Cleanup(server.Remove)
 	s.Servers = append(s.Servers, server)
 	return server
@@ -133,9 +120,7 @@ func command(t testing.TB, file, service string) []string {
 	t.Helper()
 	var compose struct{ Services map[string]yaml.Node }
 	var found struct{ Command []string }
-	if err := yaml.Unmarshal([]byte(ReadFile(t, deployFolder(), file)), &compose); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, yaml.Unmarshal([]byte(ReadFile(t, deployFolder(), file)), &compose))
 	node := compose.Services[service]
 	if err := node.Decode(&found); err != nil || len(found.Command) == 0 {
 		t.Fatalf("%s starts %s by %v: %v", file, service, found.Command, err)
@@ -201,10 +186,7 @@ func StartSentinels(t testing.TB, downAfter time.Duration) *Store {
 		file := s.runStart(name, "announce-ip "+name, "announce-ip 127.0.0.1", "redis-1 6379", "127.0.0.1 "+port,
 			"dir /data\n", "", "down-after-milliseconds parlor 5000",
 			fmt.Sprint("down-after-milliseconds parlor ", downAfter.Milliseconds()))
-		sentinel, err := redistest.StartSentinel(file)
-		if err != nil {
-			t.Fatalf("start a Sentinel: %v", err)
-		}
+		sentinel := testkit.Must(redistest.StartSentinel(file))(t, "start a Sentinel")
 		t.Cleanup(sentinel.Remove)
 		s.Sentinels = append(s.Sentinels, sentinel)
 		s.URL = strings.Replace(s.URL, name+":26379", sentinel.Addr, 1)
@@ -270,10 +252,7 @@ const (
 func (s *Store) startLink(server *redistest.Server) {
 	s.t.Helper()
 	_, text, _ := strings.Cut(server.Addr, ":")
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	port := testkit.Must(strconv.Atoi(text))(s.t)
 	const busOffset = 10_000
 	at := func(host string, port int) string { return fmt.Sprintf("%s:%d", host, port) }
 	s.links[server] = redistest.StartProxyAt(s.t, at(linkHost, port), server.Addr)
@@ -293,9 +272,7 @@ func (s *Store) Link(primary *redistest.Server) *redistest.Proxy {
 		if server == primary {
 			continue
 		}
-		if err := s.Reader(server).ReplicaOf(s.t.Context(), host, port).Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.Check(s.t, s.Reader(server).ReplicaOf(s.t.Context(), host, port).Err())
 	}
 	if s.links == nil {
 		s.links = map[*redistest.Server]*redistest.Proxy{}
@@ -387,10 +364,7 @@ type Key struct {
 func (s *Store) ReadKeys(server *redistest.Server) map[string]Key {
 	s.t.Helper()
 	ctx, client := s.t.Context(), s.Reader(server)
-	names, err := client.Keys(ctx, "*").Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	names := testkit.Must(client.Keys(ctx, "*").Result())(s.t)
 	pipeline := client.Pipeline()
 	kinds, ends, values := map[string]*redis.StatusCmd{}, map[string]*redis.DurationCmd{}, map[string]*redis.Cmd{}
 	for _, name := range names {
@@ -420,9 +394,7 @@ func (s *Store) ReadKeys(server *redistest.Server) map[string]Key {
 		if errors.Is(err, redis.Nil) {
 			continue // its time was over meanwhile
 		}
-		if err != nil {
-			s.t.Fatalf("read %s: %v", name, err)
-		}
+		testkit.Check(s.t, err, "read %s", name)
 		kind := kinds[name].Val()
 		expireAt := int64(ends[name].Val()) // -1 is no time
 		if expireAt > 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/yuin/gopher-lua/parse"
 )
 
@@ -18,23 +19,16 @@ import (
 // Lua. Whether a test notices the defect is for `make mutants`.
 func TestEveryMutantFitsItsScript(t *testing.T) {
 	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "scripts"))))
 	for _, m := range mutants {
 		path := filepath.Join(copied, m.source+".lua")
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := testkit.Must(os.ReadFile(path))(t)
 		broken, err := m.brokenText(string(source))
 		if err != nil {
 			t.Errorf("%s: %v", m.defect, err)
 			continue
 		}
-		if err := os.WriteFile(path, []byte(broken), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, []byte(broken), 0o600))
 		for name, s := range scripts.All() {
 			library, isLibrary := strings.CutPrefix(m.source, scripts.LibraryPrefix)
 			if name != m.source && (!isLibrary || !strings.Contains(s.Source, "-- "+m.source+":")) {
@@ -44,13 +38,9 @@ func TestEveryMutantFitsItsScript(t *testing.T) {
 			if err == nil {
 				_, err = parse.Parse(strings.NewReader(loaded.EmbeddedSource), name)
 			}
-			if err != nil {
-				t.Errorf("%s: %s with the broken %s: %v", m.defect, name, library, err)
-			}
+			testkit.Report(t, err, "%s: %s with the broken %s", m.defect, name, library)
 		}
-		if err := os.WriteFile(path, source, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, source, 0o600))
 	}
 	if len(mutants) < 30 {
 		t.Errorf("there are %d mutants", len(mutants))
@@ -65,17 +55,12 @@ func TestEveryMutantFitsItsGoFile(t *testing.T) {
 			t.Errorf("%s: %s is no Go file", m.defect, m.source)
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("..", "..", m.path()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(filepath.Join("..", "..", m.path())))(t)
 		broken, err := m.brokenText(string(text))
 		if err == nil {
 			_, err = parser.ParseFile(token.NewFileSet(), m.source, broken, parser.SkipObjectResolution)
 		}
-		if err != nil {
-			t.Errorf("%s: %v", m.defect, err)
-		}
+		testkit.Report(t, err, "%s", m.defect)
 	}
 }
 
@@ -96,10 +81,7 @@ func TestEveryMutantHasItsTests(t *testing.T) {
 				t.Fatalf("%s has no tests: %v", pkg, err)
 			}
 			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := testkit.Must(os.ReadFile(file))(t)
 				for _, found := range testPattern.FindAllStringSubmatch(string(text), -1) {
 					tests[pkg] = append(tests[pkg], found[1])
 				}

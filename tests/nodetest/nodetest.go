@@ -26,6 +26,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // AdminKey is the operator's key of every node that this package starts.
@@ -102,11 +103,7 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 // StartWithoutStore is Start that waits until the node listens only.
 func StartWithoutStore(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Helper()
-	n, err := StartProgram(t, Binary(t), redisURL, settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(StartProgram(t, Binary(t), redisURL, settings...))(t)
 }
 
 // StartProgram is StartWithoutStore with another binary. It returns an error when the node ends
@@ -253,9 +250,7 @@ func (n *Node) Resume() { _ = redistest.ResumeProcess(n.cmd.Process) }
 // Signal sends a signal to the process.
 func (n *Node) Signal(signal os.Signal) {
 	n.t.Helper()
-	if err := n.cmd.Process.Signal(signal); err != nil {
-		n.t.Errorf("signal the node: %v", err)
-	}
+	testkit.Report(n.t, n.cmd.Process.Signal(signal), "signal the node")
 }
 
 // Reload makes the node read its settings and secrets again, and returns when it has.
@@ -314,21 +309,12 @@ func (r Response) String() string { return fmt.Sprintf("%d %s", r.Status, r.Raw)
 // Metric returns the sum of the metrics of a node whose lines start with a text.
 func Metric(t testing.TB, n *Node, start string) (sum float64) {
 	t.Helper()
-	response, err := http.Get(n.InternalURL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.Get(n.InternalURL + "/metrics"))(t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(io.ReadAll(response.Body))(t)
 	for line := range strings.Lines(string(text)) {
 		if m := metricLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, start) {
-			value, err := strconv.ParseFloat(m[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := testkit.Must(strconv.ParseFloat(m[1], 64))(t)
 			sum += value
 		}
 	}
@@ -386,10 +372,7 @@ func (n *Node) Do(
 // Must is Do for a request whose status is certain. Another status fails the test.
 func (n *Node) Must(t testing.TB, status int, method, path, bearer string, body any, headers ...string) Response {
 	t.Helper()
-	r, err := n.Do(t.Context(), method, path, bearer, body, headers...)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
-	}
+	r := testkit.Must(n.Do(t.Context(), method, path, bearer, body, headers...))(t, "%s %s", method, path)
 	if r.Status != status {
 		t.Fatalf("%s %s returns %s; want %d", method, path, r, status)
 	}

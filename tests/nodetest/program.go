@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Run starts a program that is no node, such as a load balancer, and ends it with the test. Its
@@ -14,9 +16,7 @@ func Run(t testing.TB, c *exec.Cmd) *os.Process {
 	t.Helper()
 	output, ended := &LogBuffer{}, make(chan struct{})
 	c.Stdout, c.Stderr = output, output
-	if err := StartProcess(c, ended); err != nil {
-		t.Fatalf("start %s: %v", c.Path, err)
-	}
+	testkit.Check(t, StartProcess(c, ended), "start %s", c.Path)
 	t.Cleanup(func() {
 		_ = c.Process.Signal(syscall.SIGTERM) // a program with processes of its own ends them
 		killed := time.AfterFunc(startTimeout, func() { _ = c.Process.Kill() })

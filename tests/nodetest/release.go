@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Release is an older release of Parlor.
@@ -25,10 +27,7 @@ func PreviousRelease(t testing.TB) Release {
 	t.Helper()
 	root := run(t, nil, ".", "go", "list", "-m", "-f", "{{.Dir}}")
 	var r Release
-	text, err := os.ReadFile(filepath.Join(root, "tests", "versions", "previous"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join(root, "tests", "versions", "previous")))(t)
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) > 1 && !strings.HasPrefix(line, "#") {
 			r.Commit, r.Version = fields[0], fields[1]
@@ -67,13 +66,8 @@ func unpack(t testing.TB, root, commit string) string {
 	if _, err := os.Stat(folder); err == nil {
 		return folder
 	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	partial, err := os.MkdirTemp(parent, "partial-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(parent, 0o755))
+	partial := testkit.Must(os.MkdirTemp(parent, "partial-"))(t)
 	defer func() { _ = os.RemoveAll(partial) }()
 	archive := run(t, nil, root, "git", "archive", "--format=tar", commit)
 	run(t, []byte(archive), partial, "tar", "-x")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -24,28 +25,21 @@ import (
 func deploySecrets(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.CopyFS(dir, os.DirFS("../../deploy")))
 	secrets := filepath.Join(dir, "secrets")
-	if err := os.RemoveAll(secrets); err != nil { // an operator's own
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.RemoveAll(secrets)) // an operator's own
 	before := map[string]string{}
 	for range 2 { // the second time changes nothing
 		if out, err := exec.Command("bash", filepath.Join(dir, "make-secrets.sh")).CombinedOutput(); err != nil {
 			t.Fatalf("make-secrets.sh: %v\n%s", err, out)
 		}
 		made := map[string]string{}
-		err := fs.WalkDir(os.DirFS(secrets), ".", func(name string, file fs.DirEntry, err error) error {
+		testkit.Check(t, fs.WalkDir(os.DirFS(secrets), ".", func(name string, file fs.DirEntry, err error) error {
 			if err == nil && !file.IsDir() {
 				made[name] = readSecret(t, secrets, name)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if len(before) > 0 && !maps.Equal(made, before) {
 			t.Error("the second run of make-secrets.sh changed what the first one had made")
 		}
@@ -56,10 +50,7 @@ func deploySecrets(t *testing.T) string {
 
 func readSecret(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 	return strings.TrimSpace(string(text))
 }
 
@@ -71,14 +62,9 @@ func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
 	// This test is a user as well, to read what was refused.
 	acl := readSecret(t, secrets, "redis_users.acl") + "\nuser test on >test ~* &* +@all\n"
 	file := filepath.Join(t.TempDir(), "users.acl")
-	if err := os.WriteFile(file, []byte(acl), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte(acl), 0o600))
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always", "--aclfile", file)
-	storeURL, err := url.Parse(readSecret(t, secrets, "redis_url"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storeURL := testkit.Must(url.Parse(readSecret(t, secrets, "redis_url")))(t)
 	if storeURL.User.Username() != "parlor" || storeURL.Host != "redis:6379" {
 		t.Errorf("redis_url names %s at %s", storeURL.User.Username(), storeURL.Host)
 	}
@@ -150,10 +136,7 @@ func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
 	}
 
 	ctx := t.Context()
-	entries, err := admin.ACLLog(ctx, 100).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(admin.ACLLog(ctx, 100).Result())(t)
 	for _, e := range entries {
 		t.Errorf("%s was refused %s (%s)", e.Username, e.Object, e.Reason)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/balancertest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // balancer is a running balancer.
@@ -148,9 +149,7 @@ func TestBehindTheBalancerTheSocketsOfAFrozenNodeAreDroppedAtOnce(t *testing.T) 
 		t.Fatalf("the frozen node has %d sockets of %d", onA, sockets)
 	}
 	frozen := time.Now()
-	if err := syscall.Kill(a.Pid(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, syscall.Kill(a.Pid(), syscall.SIGSTOP))
 	var slowest time.Duration
 	for range onA {
 		slowest = max(slowest, (<-ends).at.Sub(frozen))
@@ -320,24 +319,16 @@ func TestTheBalancerAloneNamesTheClient(t *testing.T) {
 			ForceAttemptHTTP2: protocol == "h2",
 			TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protocol}},
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/x", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/x", http.NoBody))(t)
 		request.Header = http.Header{
 			"X-Forwarded-For": {"203.0.113.1", "203.0.113.2"}, "X-Forwarded-Proto": {"gopher"}, "X-Real-Ip": {"203.0.113.3"},
 			"Forwarded": {"for=203.0.113.4"}, "X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Port": {"1"},
 		}
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := testkit.Must(transport.RoundTrip(request))(t)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		transport.CloseIdleConnections()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		if text := string(body); strings.Contains(text, "203.0.113.") || strings.Contains(text, "gopher") ||
 			strings.Contains(text, "evil.example") || strings.Contains(text, "X-Forwarded-Port") ||
 			strings.Count(text, "X-Forwarded-For: 127.0.0.1\n") != 1 ||
@@ -350,16 +341,10 @@ func TestTheBalancerAloneNamesTheClient(t *testing.T) {
 	}
 
 	// Without TLS there is only the way to it.
-	conn, err := net.Dial("tcp", front.plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", front.plain))(t)
 	defer func() { _ = conn.Close() }()
 	fmt.Fprint(conn, "POST /join?x=1 HTTP/1.1\r\nHost: play.example\r\nContent-Length: 0\r\n\r\n")
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	defer func() { _ = response.Body.Close() }()
 	if to := response.Header.Get("Location"); response.StatusCode != 308 || to != "https://play.example/join?x=1" {
 		t.Errorf("plain HTTP returns %d to %q", response.StatusCode, to)

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // socketMessage is an event or a reply from a node.
@@ -209,10 +210,7 @@ func (f *fixture) openSocket(path string, p player) *socketClient {
 
 func (f *fixture) openSocketOn(n *nodetest.Node, path string, p player) *socketClient {
 	f.t.Helper()
-	conn, err := dial(f.t.Context(), n, path, p)
-	if err != nil {
-		f.t.Fatalf("%s: %v", path, err)
-	}
+	conn := testkit.Must(dial(f.t.Context(), n, path, p))(f.t, "%s", path)
 	f.t.Cleanup(func() { _ = conn.Close() })
 	return &socketClient{t: f.t, conn: conn}
 }
@@ -222,9 +220,7 @@ func (c *socketClient) request(messageType string, data map[string]any) socketMe
 	c.t.Helper()
 	c.lastID++
 	id := fmt.Sprint(c.lastID)
-	if err := c.conn.WriteJSON(map[string]any{"id": id, "type": messageType, "data": data}); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Check(c.t, c.conn.WriteJSON(map[string]any{"id": id, "type": messageType, "data": data}))
 	for {
 		for _, m := range c.read() {
 			if m.ReplyTo == id {
@@ -237,11 +233,7 @@ func (c *socketClient) request(messageType string, data map[string]any) socketMe
 
 func (c *socketClient) read() []socketMessage {
 	c.t.Helper()
-	batch, err := readFrame(c.conn)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return batch
+	return testkit.Must(readFrame(c.conn))(c.t)
 }
 
 // listen reads all further events at once, so that the node does not find the client too slow. The

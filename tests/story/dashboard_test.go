@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -55,15 +56,9 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 
 func metricsOf(t *testing.T, n *nodetest.Node) string {
 	t.Helper()
-	response, err := http.Get(n.InternalURL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(http.Get(n.InternalURL + "/metrics"))(t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(io.ReadAll(response.Body))(t)
 	return string(text)
 }
 
@@ -109,9 +104,7 @@ func alertExpressions(t *testing.T) (expressions []string) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" || rule.Expr == "" {
@@ -138,9 +131,7 @@ func dashboardExpressions(t *testing.T) (expressions []string) {
 	if err == nil {
 		err = wire.Unmarshal(text, &file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, panel := range file.Panels {
 		if panel.Title == "" || (panel.Type == "row") != (len(panel.Targets) == 0) {
 			t.Errorf("the panel %q shows nothing", panel.Title)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // TestWhatIsLostRightAfterItsReplyIsNoticed ends the store right after the reply to calls that move
@@ -40,19 +41,12 @@ func TestWhatIsLostRightAfterItsReplyIsNoticed(t *testing.T) {
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}
-		before, err := os.Stat(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := testkit.Must(os.Stat(files[0]))(t)
 		f.must(200, "POST", path+"/"+call.verb, call.by.token, nil)
 		store.Kill()
 		lost++
-		if err := os.Truncate(files[0], before.Size()); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Truncate(files[0], before.Size()))
+		testkit.Check(t, store.Restart())
 		began := time.Now()
 		words := fmt.Sprintf("the store lost %d acknowledged ledger entries of 1 games", lost)
 		redistest.Eventually(t, "a node says: "+words, func() bool {

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // noticeLimit is within how long a node must say that its store is not what it was.
@@ -221,25 +222,18 @@ func lossDrill(
 // The archive has a segment that the store does not have after the failover.
 func TestAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 	dir := t.TempDir()
-	old, err := archive.Open("file://"+dir, archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testkit.Must(archive.Open("file://"+dir, archive.S3Options{}))(t)
 	entries := make([]string, old.Sizes().Entries)
 	for i := range entries {
 		entries[i] = fmt.Sprintf("1700000000000|lost%04d|GOLD|credit|op|m:-1;w1:1", i)
 	}
-	if _, err := old.WriteSegment(t.Context(), 1, archive.Segment{}, entries); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(old.WriteSegment(t.Context(), 1, archive.Segment{}, entries))(t)
 	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	link := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, link.Addr, "--appendonly", "yes")
 	front := redistest.StartProxy(t, master.Addr)
 	lossDrill(t, "redis://"+front.Addr, link, func() *redistest.Server {
-		if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err())
 		front.Retarget(replica.Addr)
 		return replica
 	}, "PARLOR_ARCHIVE=file://"+dir)
@@ -254,13 +248,8 @@ func TestBehindSentinelAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 	// After the failover-timeout a Sentinel lets a replica follow the master itself, past the link.
 	settings := fmt.Sprintf("sentinel monitor parlor %s %s 1\n"+
 		"sentinel down-after-milliseconds parlor 500\nsentinel failover-timeout parlor 60000\n", host, port)
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sentinel, err := redistest.StartSentinel(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte(settings), 0o600))
+	sentinel := testkit.Must(redistest.StartSentinel(file))(t)
 	t.Cleanup(sentinel.Remove)
 	redistest.Eventually(t, "the sentinel knows the replica", func() bool {
 		known, err := redistest.Dial(t, sentinel).Do(t.Context(), "SENTINEL", "REPLICAS", "parlor").Slice()
@@ -280,9 +269,7 @@ func TestBehindSentinelAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 func TestAnEmptyStoreStopsMoneyUntilAnOperatorAcceptsIt(t *testing.T) {
 	for how, empty := range map[string]func(t *testing.T, store *redistest.Server, front *redistest.Proxy){
 		"flushed": func(t *testing.T, store *redistest.Server, _ *redistest.Proxy) {
-			if err := redistest.Dial(t, store).FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, redistest.Dial(t, store).FlushAll(t.Context()).Err())
 		},
 		"another server": func(t *testing.T, _ *redistest.Server, front *redistest.Proxy) {
 			front.Retarget(redistest.StartFor(t, "--appendonly", "yes").Addr)
@@ -395,11 +382,7 @@ func purchasesUnderCut(t *testing.T) int64 {
 	if text == "" {
 		return 1000
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(strconv.ParseInt(text, 10, 64))(t)
 }
 
 func TestInReplicaModeNoAcknowledgedPurchaseIsLost(t *testing.T) {
@@ -447,9 +430,7 @@ func TestInReplicaModeNoAcknowledgedPurchaseIsLost(t *testing.T) {
 		})
 	}
 	buyers.Wait()
-	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err())
 	front.Retarget(replica.Addr)
 	redistest.StartReplica(t, replica.Addr)
 	for _, n := range f.nodes {

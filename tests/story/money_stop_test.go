@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // stopLimit is within how long every node must stop a game. The leader audits once a second, a node
@@ -43,13 +44,9 @@ func TestAGameWhoseMoneyDoesNotAddUpIsStoppedOnEveryNode(t *testing.T) {
 		other := number(t, made.Body["game"].(map[string]any)["id"])
 		ann, stranger := s.buyer, f.guest(other, "Stranger")
 		tryPaidRoom := func(n *nodetest.Node, p player) nodetest.Response {
-			a, err := n.Do(t.Context(), "POST", "/api/v1/game-session/create", p.token, map[string]any{
+			return testkit.Must(n.Do(t.Context(), "POST", "/api/v1/game-session/create", p.token, map[string]any{
 				"entryTokenId": s.tokenID, "roomEntry": 1, "maxPlayers": 2,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
+			}))(t)
 		}
 		room := tryPaidRoom(f.nodes[0], ann).Body["roomId"].(string)
 		f.wantFolded(db, s.game)

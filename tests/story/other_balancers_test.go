@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"golang.org/x/time/rate"
 )
 
@@ -55,10 +56,7 @@ func replaceExactly(t *testing.T, text string, pairs ...string) string {
 // startNginx runs nginx with the file of deploy. Only addresses and paths are replaced.
 func startNginx(t *testing.T, nodes [2]string) *balancer {
 	t.Helper()
-	shipped, err := os.ReadFile("../../deploy/nginx.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := testkit.Must(os.ReadFile("../../deploy/nginx.conf"))(t)
 	b, dir := &balancer{addr: nodetest.FreeAddress(t), plain: nodetest.FreeAddress(t)}, t.TempDir()
 	text := replaceExactly(t, string(shipped),
 		"/tmp/", dir+"/", "/run/secrets/tls.pem", certificates.Both,
@@ -66,9 +64,7 @@ func startNginx(t *testing.T, nodes [2]string) *balancer {
 		"node1:8080", nodes[0], "node2:8080", nodes[1], "node3:8080", nodetest.ReserveAddress(t))
 	file := filepath.Join(dir, "nginx.conf")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write(text)
 	process := nodetest.Run(t, exec.Command(programIn("nginx"), "-p", dir, "-c", file, "-g", "daemon off;"))
@@ -76,9 +72,7 @@ func startNginx(t *testing.T, nodes [2]string) *balancer {
 	b.beforeStop = func(node string) {
 		server := "server " + node + " "
 		write(replaceExactly(t, text, server, server+"down "))
-		if err := process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, process.Signal(syscall.SIGHUP))
 	}
 	b.Node = nodetest.Remote(t, "https://"+b.addr)
 	return b
@@ -111,16 +105,10 @@ func TestOtherBalancersAloneNameTheClient(t *testing.T) {
 				front.wantOwnHeaders(t, protocol)
 			}
 			// Without TLS there is only the way to it.
-			conn, err := net.Dial("tcp", front.plain)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := testkit.Must(net.Dial("tcp", front.plain))(t)
 			defer func() { _ = conn.Close() }()
 			_, _ = fmt.Fprint(conn, "POST /join?x=1 HTTP/1.1\r\nHost: play.example\r\nContent-Length: 0\r\n\r\n")
-			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			defer func() { _ = response.Body.Close() }()
 			if to := response.Header.Get("Location"); response.StatusCode != 308 || to != "https://play.example/join?x=1" {
 				t.Errorf("plain HTTP returns %d to %q", response.StatusCode, to)
@@ -137,23 +125,15 @@ func (b *balancer) wantOwnHeaders(t *testing.T, protocol string) {
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protocol}},
 	}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+"/x", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+"/x", http.NoBody))(t)
 	request.Header = http.Header{
 		"X-Forwarded-For": {"203.0.113.1", "203.0.113.2"}, "X-Forwarded-Proto": {"gopher"}, "X-Real-Ip": {"203.0.113.3"},
 		"Forwarded": {"for=203.0.113.4"}, "X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Port": {"1"},
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := testkit.Must(transport.RoundTrip(request))(t)
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	if text := string(body); strings.Contains(text, "203.0.113.") || strings.Contains(text, "gopher") ||
 		strings.Contains(text, "X-Forwarded-Host") || strings.Contains(text, "X-Forwarded-Port") ||
 		strings.Count(text, "X-Forwarded-For: 127.0.0.1\n") != 1 || strings.Count(text, "X-Forwarded-Proto: https\n") != 1 {
@@ -184,10 +164,7 @@ func TestWithoutANodeOtherBalancersReturnAProblem(t *testing.T) {
 func TestProblemsOfBalancersAreOnTheList(t *testing.T) {
 	problem := regexp.MustCompile(`\{"type":"https://parlor\.games/problems/[^}]*\}`)
 	for _, file := range []string{"nginx.conf", "Caddyfile", "envoy.yaml"} {
-		text, err := os.ReadFile("../../deploy/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile("../../deploy/" + file))(t)
 		found := problem.FindAll(text, -1)
 		if len(found) < 2 {
 			t.Errorf("%s has %d problems", file, len(found))

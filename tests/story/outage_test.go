@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
@@ -34,9 +35,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 	for i := range 40 {
 		buyers.Go(func() {
 			a, err := f.node().Do(t.Context(), "POST", buy, ann.token, nil, "Idempotency-Key", fmt.Sprintf("coin-%d", i))
-			if err != nil {
-				t.Errorf("purchase %d: %v", i, err)
-			}
+			testkit.Report(t, err, "purchase %d", i)
 			if a.Status == 201 {
 				sold <- struct{}{}
 			} else if a.Status != 503 || a.Code() != "store_unavailable" {
@@ -72,9 +71,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 	f.wantError("store_unavailable", 503, "GET", "/api/v1/user-balance/token-balances", ann.token, nil)
 	f.wantError("store_unavailable", 503, "GET", "/api/v1/game-session/get?roomId="+room, ann.token, nil)
 
-	if err := store.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, store.Restart())
 	for _, n := range f.nodes {
 		n.WaitReady(200)
 	}
@@ -93,10 +90,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
 	t.Parallel()
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t}
 	for i := range f.nodes {

@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The keys of the test. Those of before are nodetest's, and there is no save key before.
@@ -37,9 +38,7 @@ func (in *installationInUse) writeKeys(admin, signing, save string) (settings []
 			continue
 		}
 		path := filepath.Join(in.keyFolder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			in.t.Fatal(err)
-		}
+		testkit.Check(in.t, os.WriteFile(path, []byte(text), 0o600))
 		settings = append(settings, "PARLOR_"+name+"_KEY=", "PARLOR_"+name+"_KEY_FILE="+path)
 	}
 	return settings
@@ -422,9 +421,7 @@ func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 	const oldAdminKey, oldSigningKey = nodetest.AdminKey, nodetest.SigningKey
 	in := startInstallation(t, oldAdminKey, oldSigningKey, "")
 	absent := in.signIn("Absent") // from before the rotation until after it
-	if err := absent.save(7); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, absent.save(7))
 	absent.disconnect()
 
 	var players []*client
@@ -477,9 +474,7 @@ func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 
 	in.wantError("unauthenticated", 401, "GET", "/api/v1/me", byOldKey, nil)
 	in.wantError("unauthenticated", 401, "GET", "/api/v1/admin/audit", oldAdminKey, nil)
-	if err := errors.Join(absent.refreshTokens(), absent.wantLoad(7)); err != nil {
-		t.Errorf("who was away: %v", err)
-	}
+	testkit.Report(t, errors.Join(absent.refreshTokens(), absent.wantLoad(7)), "who was away")
 	in.wantWallet(absent.player, "10000", "0")
 	var total int64
 	for _, c := range players {
@@ -488,9 +483,7 @@ func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
 			t.Errorf("%s has %s held", c.name, held)
 		}
 		var units int64
-		if _, err := fmt.Sscan(free, &units); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(fmt.Sscan(free, &units))(t)
 		total += units
 	}
 	minted := 10_000*int64(len(players)) + 100*rounds[len(rounds)-1]

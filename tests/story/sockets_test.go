@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestSubscribersFollowAGameOnBothNodes(t *testing.T) {
@@ -123,10 +124,7 @@ func TestSubscribersFollowAGameOnBothNodes(t *testing.T) {
 
 func TestSubscribersOfAKilledNodeResumeOnTheOther(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t}
 	for i := range f.nodes {

@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(withCertificates(redistest.Wrap(nodetest.Main))(m)) }
@@ -106,11 +107,7 @@ func (f *fixture) known(op installation, name string) player {
 
 func number(t *testing.T, v any) int64 {
 	t.Helper()
-	n, err := v.(wiretest.Number).Int64()
-	if err != nil {
-		t.Fatalf("%v is not an integer: %v", v, err)
-	}
-	return n
+	return testkit.Must(v.(wiretest.Number).Int64())(t, "%v is not an integer", v)
 }
 
 // installation is what the operator has set up.
@@ -360,10 +357,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		var reasons []string
 		for _, line := range lines {
 			line := line.(map[string]any)
-			delta, err := strconv.ParseInt(line["deltaAmount"].(string), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			delta := testkit.Must(strconv.ParseInt(line["deltaAmount"].(string), 10, 64))(t)
 			sum += delta
 			reasons = append(reasons, line["reason"].(string))
 		}
@@ -408,16 +402,10 @@ func storedEvents(t *testing.T, db *redisdb.DB, room string) []events.Rendered {
 	if !ok {
 		t.Fatalf("the id %s names no shard", room)
 	}
-	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, room), 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(db.Client.LRange(t.Context(), keys.RoomEvents(shard, room), 0, -1).Result())(t)
 	var all []events.Rendered
 	for _, entry := range entries {
-		rendered, err := events.Render(entry, room)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rendered := testkit.Must(events.Render(entry, room))(t)
 		all = append(all, rendered...)
 	}
 	return all

@@ -12,16 +12,14 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // A node that systemd starts says when it serves, reads its settings again and stops, as a service
 // of the type notify must.
 func TestANodeNotifiesSystemd(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	socket := testkit.Must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	defer func() { _ = socket.Close() }()
 	wantNotice := func(want string) {
 		t.Helper()
@@ -35,9 +33,7 @@ func TestANodeNotifiesSystemd(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	node := nodetest.Start(t, store.URL(), "NOTIFY_SOCKET="+name)
 	wantNotice("READY=1")
-	if err := syscall.Kill(node.Pid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, syscall.Kill(node.Pid(), syscall.SIGHUP))
 	wantNotice(`RELOADING=1\nMONOTONIC_USEC=\d+\n`)
 	wantNotice("READY=1")
 	if status := node.Terminate(); status != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -387,25 +388,17 @@ func (c *cup) endWeek() {
 		f.waitConnected() // who is away does not hear that a season ended
 	}
 	board, field := keys.Board(c.op.game, weekBoard), keys.BoardSeasonField(1)
-	stored, err := c.db.Client.HGet(c.t.Context(), board, field).Result()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	stored := testkit.Must(c.db.Client.HGet(c.t.Context(), board, field).Result())(c.t)
 	opens, rest, _ := strings.Cut(stored, "|")
 	_, rest, _ = strings.Cut(rest, "|") // without the end
 	ends := time.Now().Add(2 * time.Second)
 	// The prizes of the season are for the time until its scheduled end.
 	budgets := keys.PrizeBudgets(c.op.game)
-	if err := c.db.Client.HSet(c.t.Context(), budgets, weekBoard, ends.UnixMilli()).Err(); err != nil {
-		c.t.Fatal(err)
-	}
-	_, err = c.db.Client.TxPipelined(c.t.Context(), func(p redis.Pipeliner) error {
+	testkit.Check(c.t, c.db.Client.HSet(c.t.Context(), budgets, weekBoard, ends.UnixMilli()).Err())
+	testkit.Must(c.db.Client.TxPipelined(c.t.Context(), func(p redis.Pipeliner) error {
 		p.HSet(c.t.Context(), board, field, fmt.Sprintf("%s|%d|%s", opens, ends.UnixMilli(), rest))
 		return p.HIncrBy(c.t.Context(), board, keys.BoardVersionField, 1).Err()
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	}))(c.t)
 	// A change by staff has the seasons to come follow, and tells the leader of the game.
 	c.must(200, "PATCH", c.admin+"/leaderboards/"+weekBoard, nodetest.AdminKey, map[string]any{"name": "The week"})
 	c.wantDeepAudit() // of what the tournament has left; before the season is over

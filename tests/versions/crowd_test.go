@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // balancer sends the calls to the nodes in turn, so that each step of a player is on another one.
@@ -91,10 +92,7 @@ func startCrowd(t *testing.T, to *balancer, older nodetest.Release) *crowd {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &crowd{t: t, to: to, stop: stop, faults: map[string]int{}, words: map[string]bool{}}
 	t.Cleanup(c.end)
-	contract, err := os.ReadFile(filepath.Join(older.Sources, "handlers", "asyncapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	contract := testkit.Must(os.ReadFile(filepath.Join(older.Sources, "handlers", "asyncapi.yaml")))(t)
 	for _, m := range typeOfMessage.FindAllSubmatch(contract, -1) {
 		c.words[string(m[1])] = true
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden file of the newest layout")
@@ -51,9 +52,7 @@ func TestALayoutOfTheStoreIsNotChanged(t *testing.T) {
 	switch {
 	case b.String() == text || len(problems) > 0:
 	case *update:
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	default:
 		t.Errorf("%s is not up to date: does a build without the new keys and values neither misread nor lose anything? "+
 			"Then run go test ./tests/versions -run TestALayout -update, else make a new layout", golden)
@@ -181,10 +180,7 @@ func describeSchema(t *testing.T) map[string]string {
 		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.Base(path), "layout") { // of an older store
 			continue
 		}
-		file, err := parser.ParseFile(set, path, nil, 0) // without comments
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := testkit.Must(parser.ParseFile(set, path, nil, 0))(t) // without comments
 		for _, d := range file.Decls {
 			describeDeclaration(t, lines, set, d)
 		}
@@ -196,9 +192,7 @@ func describeDeclaration(t *testing.T, lines map[string]string, set *token.FileS
 	t.Helper()
 	text := func(node any) string {
 		var b bytes.Buffer
-		if err := printer.Fprint(&b, set, node); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, printer.Fprint(&b, set, node))
 		return strings.Join(strings.Fields(b.String()), " ")
 	}
 	switch d := d.(type) {

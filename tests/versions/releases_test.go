@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var long = flag.Bool("long", false, "roll up and down for an hour, instead of once")
@@ -31,10 +32,7 @@ type installation struct {
 
 func (in *installation) start(program string) *nodetest.Node {
 	in.t.Helper()
-	n, err := nodetest.StartProgram(in.t, program, in.store, settings...)
-	if err != nil {
-		in.t.Fatal(err)
-	}
+	n := testkit.Must(nodetest.StartProgram(in.t, program, in.store, settings...))(in.t)
 	n.WaitReady(200)
 	return n
 }

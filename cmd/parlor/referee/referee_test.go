@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // fakeNode is a node with one started race of the players 1 and 2, with the tokens "ann" and "ben".
@@ -110,9 +111,7 @@ func TestOnlyPlayersOfARaceMoveAndNotTooFast(t *testing.T) {
 
 func TestTheFirstAtTheFinishWins(t *testing.T) {
 	r, n := newTestReferee(t)
-	if err := r.poll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.poll(t.Context()))
 	now := time.Now()
 	for move := (Move{}); move.Steps < FinishLine; {
 		now = now.Add(Cooldown)
@@ -126,9 +125,7 @@ func TestTheFirstAtTheFinishWins(t *testing.T) {
 		t.Errorf("a move after the end is %d", status)
 	}
 	for range 2 {
-		if err := r.poll(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, r.poll(t.Context()))
 	}
 	if len(n.finished) != 1 || n.keys[0] != "race-r1" ||
 		!strings.Contains(n.finished[0], `"userId":2,"place":1,"score":20`) ||
@@ -139,9 +136,7 @@ func TestTheFirstAtTheFinishWins(t *testing.T) {
 
 func TestTheClockEndsARaceOnceAndEqualStepsAreATie(t *testing.T) {
 	r, n := newTestReferee(t)
-	if err := r.poll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.poll(t.Context()))
 	r.races["r1"].endsAt = time.Now().Add(-time.Second)
 	n.refuse = "room_closed" // somebody gave up at the same time
 	if err := r.poll(t.Context()); err == nil {

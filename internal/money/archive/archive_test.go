@@ -15,6 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -28,9 +29,7 @@ func eachStorage(t *testing.T, test func(t *testing.T, a *Archive)) {
 	t.Run("files", func(t *testing.T) { test(t, open(t, "file://"+t.TempDir(), S3Options{})) })
 	t.Run("s3", func(t *testing.T) {
 		backend := s3mem.New()
-		if err := backend.CreateBucket("ledgers"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, backend.CreateBucket("ledgers"))
 		server := httptest.NewServer(gofakes3.New(backend).Server())
 		t.Cleanup(server.Close)
 		t.Setenv("AWS_ACCESS_KEY_ID", "key")
@@ -41,13 +40,8 @@ func eachStorage(t *testing.T, test func(t *testing.T, a *Archive)) {
 
 func open(t *testing.T, address string, o S3Options) *Archive {
 	t.Helper()
-	a, err := Open(address, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(Open(address, o))(t)
+	testkit.Check(t, a.Check(t.Context()))
 	return a.WithSizes(testSizes)
 }
 
@@ -64,10 +58,7 @@ func entriesOf(first, count int64) []string {
 func write(t *testing.T, a *Archive, after Segment, upTo int64) Segment {
 	t.Helper()
 	for after.Last < upTo {
-		next, err := a.WriteSegment(t.Context(), testGame, after, entriesOf(after.Last+1, testSizes.Entries))
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := testkit.Must(a.WriteSegment(t.Context(), testGame, after, entriesOf(after.Last+1, testSizes.Entries)))(t)
 		after = next
 	}
 	return after
@@ -79,9 +70,7 @@ func TestSegmentsAreAChainThatIsReadInOrder(t *testing.T) {
 		var read []string
 		previous := ""
 		for s, err := range a.Segments(t.Context(), testGame, 6, 18) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			if previous != "" && s.Previous != previous {
 				t.Errorf("the segment from %d follows another one", s.First)
 			}
@@ -94,9 +83,7 @@ func TestSegmentsAreAChainThatIsReadInOrder(t *testing.T) {
 		if last.Totals["GOLD"]["wallets"] != 20 || last.Totals["GOLD"]["minted"] != 20 {
 			t.Errorf("the totals are %v", last.Totals)
 		}
-		if _, err := a.ReadSegment(t.Context(), testGame, 21); !errors.Is(err, ErrNotFound) {
-			t.Errorf("what is not there: %v", err)
-		}
+		testkit.Fails(a.ReadSegment(t.Context(), testGame, 21))(t, ErrNotFound, "what is not there")
 		for _, err := range a.Segments(t.Context(), testGame, 17, 24) {
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				t.Errorf("a gap: %v", err)
@@ -112,19 +99,14 @@ func TestTheSameObjectCanBeWrittenTwiceAndAnotherCannot(t *testing.T) {
 		if err != nil || again.Sum != first.Sum {
 			t.Fatalf("%+v, %v", again, err)
 		}
-		if _, err := a.WriteSegment(t.Context(), testGame, Segment{}, entriesOf(2, 4)); !errors.Is(err, ErrConflict) {
-			t.Errorf("other entries: %v", err)
-		}
+		testkit.Fails(a.WriteSegment(t.Context(), testGame, Segment{}, entriesOf(2, 4)))(t, ErrConflict, "other entries")
 		if s, err := a.ReadSegment(t.Context(), testGame, 1); err != nil || s.Sum != first.Sum {
 			t.Errorf("the first object has changed: %+v, %v", s, err)
 		}
 		lines := []string{"a|b", "c", "ü"}
-		if err := a.WriteLines(t.Context(), testGame, 12, 4, lines); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.WriteLines(t.Context(), testGame, 12, 4, []string{"a|b", "c", "d"}); !errors.Is(err, ErrConflict) {
-			t.Errorf("other lines: %v", err)
-		}
+		testkit.Check(t, a.WriteLines(t.Context(), testGame, 12, 4, lines))
+		testkit.WantError(t, a.WriteLines(t.Context(), testGame, 12, 4, []string{"a|b", "c", "d"}), ErrConflict,
+			"other lines")
 		if got, err := a.ReadLines(t.Context(), testGame, 12, 4); err != nil || !slices.Equal(got, lines) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -146,41 +128,22 @@ func TestDamagedObjectsAreFoundAndAreWrittenAgain(t *testing.T) {
 	eachStorage(t, func(t *testing.T, a *Archive) {
 		whole := write(t, a, Segment{}, 8)
 		name := nameOf(testGame, kindLedger, 0, 5)
-		data, err := a.storage.get(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := a.storage.get(t.Context(), nameOf(testGame, kindLedger, 0, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(a.storage.get(t.Context(), name))(t)
+		other := testkit.Must(a.storage.get(t.Context(), nameOf(testGame, kindLedger, 0, 1)))(t)
 		changed := slices.Clone(data)
 		changed[len(changed)/2] ^= 1
 		plain := object{kind: kindLedger, gameID: testGame, first: 5, last: 7, texts: entriesOf(5, 4)}
-		short, err := plain.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := decoder.DecodeAll(data, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := testkit.Must(plain.encode())(t)
+		text := testkit.Must(decoder.DecodeAll(data, nil))(t)
 		forged := encoder.EncodeAll(bytes.Replace(text, []byte(":1\n"), []byte(":2\n"), 1), nil)
 		for why, damage := range map[string][]byte{
 			"another entry":  forged,
 			"half an object": data[:len(data)/2], "one byte": {0}, "a bit": changed, "another object": other,
 			"a wrong count": short, "no sum": encoder.EncodeAll([]byte(magic+"\nkind ledger\n\n"), nil),
 		} {
-			if err := a.storage.put(t.Context(), name, damage); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.ReadSegment(t.Context(), testGame, 5); !errors.Is(err, ErrDamaged) {
-				t.Errorf("%s: %v", why, err)
-			}
-			first, err := a.ReadSegment(t.Context(), testGame, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, a.storage.put(t.Context(), name, damage))
+			testkit.Fails(a.ReadSegment(t.Context(), testGame, 5))(t, ErrDamaged, "%s", why)
+			first := testkit.Must(a.ReadSegment(t.Context(), testGame, 1))(t)
 			again, err := a.WriteSegment(t.Context(), testGame, first, entriesOf(5, 4))
 			if err != nil || again.Sum != whole.Sum {
 				t.Errorf("after %s: %+v, %v", why, again, err)
@@ -193,9 +156,7 @@ func TestCheckpointsAreWhatTheSegmentsAddUpTo(t *testing.T) {
 	eachStorage(t, func(t *testing.T, a *Archive) {
 		last := write(t, a, Segment{}, 4)
 		for ; last.Last < 32; last = write(t, a, last, last.Last+4) {
-			if err := a.MakeCheckpoint(t.Context(), testGame, last.Last); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, a.MakeCheckpoint(t.Context(), testGame, last.Last))
 		}
 		numbers, err := a.Checkpoints(t.Context(), testGame)
 		if err != nil || !slices.Equal(numbers, []int64{8, 16, 24}) {
@@ -205,10 +166,7 @@ func TestCheckpointsAreWhatTheSegmentsAddUpTo(t *testing.T) {
 		if err != nil || number != 16 {
 			t.Fatalf("the last one before 23: %d, %v", number, err)
 		}
-		c, err := a.ReadCheckpoint(t.Context(), testGame, 24)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(a.ReadCheckpoint(t.Context(), testGame, 24))(t)
 		replay := ledger.NewReplay()
 		sum, err := a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: replay}, 24, nil)
 		if err != nil || sum != c.Sum || !EqualsCheckpoint(c, replay) || c.Balances != 4 {
@@ -237,13 +195,9 @@ func TestABrokenChainIsFound(t *testing.T) {
 			if err == nil {
 				err = a.storage.put(t.Context(), o.name(), data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: ledger.NewReplay()}, 8, nil)
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("%s: %v", why, err)
-			}
+			testkit.Check(t, err)
+			testkit.Fails(a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: ledger.NewReplay()}, 8, nil))(
+				t, ErrDamaged, "%s", why)
 		}
 	})
 }
@@ -252,14 +206,10 @@ func TestRewindSetsAsideWhatTheStoreHasForgotten(t *testing.T) {
 	eachStorage(t, func(t *testing.T, a *Archive) {
 		last := write(t, a, Segment{}, 16)
 		for _, number := range []int64{8, last.Last} {
-			if err := a.MakeCheckpoint(t.Context(), testGame, number); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, a.MakeCheckpoint(t.Context(), testGame, number))
 		}
 		for first := int64(1); first < 10; first += 3 {
-			if err := a.WriteLines(t.Context(), testGame, 12, first, []string{"1", "2", "3"}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, a.WriteLines(t.Context(), testGame, 12, first, []string{"1", "2", "3"}))
 		}
 		bases := func([]int64) (map[int64]int64, error) { return map[int64]int64{12: 3}, nil }
 		for _, want := range []Rewound{{Segments: 2, Checkpoints: 1, Lines: 2}, {}} {
@@ -270,19 +220,12 @@ func TestRewindSetsAsideWhatTheStoreHasForgotten(t *testing.T) {
 		if numbers, err := a.Checkpoints(t.Context(), testGame); err != nil || !slices.Equal(numbers, []int64{8}) {
 			t.Errorf("checkpoints at %v, %v", numbers, err)
 		}
-		eighth, err := a.ReadSegment(t.Context(), testGame, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := a.WriteSegment(t.Context(), testGame, eighth, entriesOf(100, 4)); err != nil {
-			t.Errorf("another history: %v", err)
-		}
-		if err := a.WriteLines(t.Context(), testGame, 12, 4, []string{"4", "5", "7"}); err != nil {
-			t.Errorf("other lines: %v", err)
-		}
-		if _, err := a.storage.get(t.Context(), "superseded/test/"+nameOf(testGame, kindLedger, 0, 9)); err != nil {
-			t.Errorf("the lost history: %v", err)
-		}
+		eighth := testkit.Must(a.ReadSegment(t.Context(), testGame, 5))(t)
+		testkit.Report(t, testkit.ErrorOf(a.WriteSegment(t.Context(), testGame, eighth, entriesOf(100, 4))),
+			"another history")
+		testkit.Report(t, a.WriteLines(t.Context(), testGame, 12, 4, []string{"4", "5", "7"}), "other lines")
+		testkit.Report(t, testkit.ErrorOf(a.storage.get(t.Context(), "superseded/test/"+nameOf(testGame, kindLedger, 0, 9))),
+			"the lost history")
 	})
 }
 
@@ -307,18 +250,13 @@ func TestBalancesSurviveACheckpoint(t *testing.T) {
 		}
 	})
 	for _, line := range []string{"", "w7|GOLD", "w|GOLD|x", "wx|GOLD|1", "e|GOLD|1", "h|GOLD|1|room", "s7|GOLD|1"} {
-		if _, err := decodeBalances(1, []string{line}); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%q: %v", line, err)
-		}
+		testkit.Fails(decodeBalances(1, []string{line}))(t, ErrDamaged, "%q", line)
 	}
 }
 
 func TestAFolderThatIsNotMountedIsNoEmptyArchive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "disk")
-	a, err := Open("file://"+dir, S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(Open("file://"+dir, S3Options{}))(t)
 	a = a.WithSizes(testSizes)
 	if err := a.Check(t.Context()); err == nil {
 		t.Error("the check finds nothing")
@@ -361,10 +299,7 @@ func TestAServerThatIsDownIsNoEmptyArchive(t *testing.T) {
 	server.Close()
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	a, err := Open("s3://ledgers", S3Options{Endpoint: server.URL, Region: "us-east-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(Open("s3://ledgers", S3Options{Endpoint: server.URL, Region: "us-east-1"}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), s3RequestTimeout)
 	defer cancel()
 	if err := a.Check(ctx); err == nil {

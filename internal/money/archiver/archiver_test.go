@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 )
@@ -37,10 +38,7 @@ var (
 
 func openArchive(t *testing.T, dir string) *archive.Archive {
 	t.Helper()
-	a, err := archive.Open("file://"+dir, archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(archive.Open("file://"+dir, archive.S3Options{}))(t)
 	return a.WithSizes(smallSizes)
 }
 
@@ -77,9 +75,7 @@ func (n node) Run(ctx context.Context) error {
 
 func archiveGame(t *testing.T, s node) {
 	t.Helper()
-	if err := s.archiver.Archive(t.Context(), game); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.archiver.Archive(t.Context(), game))
 }
 
 // wantBalanced fails the test unless both reports are balanced.
@@ -113,11 +109,8 @@ func wantAllLines(t *testing.T, s node, userID, n int64, limits ...int) {
 		for _, code := range []string{"", "GOLD"} {
 			next := n
 			for before := int64(0); ; {
-				page, err := s.Ledger(t.Context(), game, userID,
-					wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: limit})
-				if err != nil {
-					t.Fatalf("%d a page, before %d: %v", limit, before, err)
-				}
+				page := testkit.Must(s.Ledger(t.Context(), game, userID,
+					wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: limit}))(t, "%d a page, before %d", limit, before)
 				for _, l := range page.Lines {
 					if l.ID != next || l.BalanceAfterUnits != wallet.Units(next) {
 						t.Fatalf("%d a page: line %d with the balance %s; want line %d", limit, l.ID, l.BalanceAfterUnits, next)
@@ -178,13 +171,9 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 
 		// What a checkpoint sums up is not read for the deep audit.
 		first := filepath.Join(dir, "game-1", "ledger", "000000000000001")
-		if err := os.WriteFile(first, []byte("?"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(first, []byte("?"), 0o600))
 		wantBalanced(t, s)
-		if _, err := s.AuditFull(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("the full audit of a damaged archive: %v", err)
-		}
+		testkit.Fails(s.AuditFull(t.Context(), game))(t, apierror.StoreUnavailable, "the full audit of a damaged archive")
 		r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 		if err != nil || len(r.Problems) == 0 {
 			t.Errorf("the verification of a damaged archive: %+v, %v", r, err)
@@ -204,10 +193,7 @@ func wantVerified(t *testing.T, s node) audit.LedgerReport {
 // openAgain opens the store of a server once more, as another node does.
 func openAgain(t *testing.T, server *redistest.Server) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -281,9 +267,7 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 		wantBase(t, db, 20)
 
 		// The disk is not mounted: money goes on.
-		if err := os.Rename(dir, dir+".away"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Rename(dir, dir+".away"))
 		fill(20)
 		wantUntouched(t, db, s, 20)
 		wantUntouched(t, db, newArchiving(t, db, dir), 20) // which knows no segment
@@ -291,26 +275,16 @@ func TestNothingIsRemovedThatTheArchiveDoesNotHave(t *testing.T) {
 		if r, err := reader.Audit(t.Context(), game); err != nil || !r.Balanced {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if _, err := reader.AuditDeep(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("a recount without the archive: %v", err)
-		}
+		testkit.Fails(reader.AuditDeep(t.Context(), game))(t, apierror.StoreUnavailable, "a recount without the archive")
 		// Another disk is there instead: it lacks the segments before.
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := wantUntouched(t, db, newArchiving(t, db, dir), 20); !errors.Is(err, archive.ErrNotFound) {
-			t.Errorf("an empty archive: %v", err)
-		}
-		if err := errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(dir, 0o700))
+		testkit.WantError(t, wantUntouched(t, db, newArchiving(t, db, dir), 20), archive.ErrNotFound, "an empty archive")
+		testkit.Check(t, errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)))
 
 		// The archive has another segment than the store removed.
 		sum := db.Client.HGet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField).Val()
 		db.Client.HSet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField, "other")
-		if err := wantUntouched(t, db, newArchiving(t, db, dir), 20); !errors.Is(err, archive.ErrConflict) {
-			t.Errorf("another history: %v", err)
-		}
+		testkit.WantError(t, wantUntouched(t, db, newArchiving(t, db, dir), 20), archive.ErrConflict, "another history")
 		db.Client.HSet(t.Context(), keys.LedgerArchive(game), keys.LedgerArchiveSumField, sum)
 
 		// The totals are not the sums of the ledger: the entries are evidence.
@@ -334,18 +308,11 @@ func TestEntriesOfAnotherHistoryAreNotArchived(t *testing.T) {
 		for range 17 {
 			moneytest.Credit(t, s.Service, 1, "GOLD", "1")
 		}
-		entries, err := db.Client.LRange(t.Context(), keys.Ledger(game), 0, -1).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := testkit.Must(db.Client.LRange(t.Context(), keys.Ledger(game), 0, -1).Result())(t)
 		lost := slices.Clone(entries[:10])
 		lost[9] = "1|lost|GOLD|test|op|m:-1;w2:1"
-		if _, err := openArchive(t, dir).WriteSegment(t.Context(), game, archive.Segment{}, lost); err != nil {
-			t.Fatal(err)
-		}
-		if err := wantUntouched(t, db, s, 0); !errors.Is(err, archive.ErrConflict) {
-			t.Errorf("%v", err)
-		}
+		testkit.Must(openArchive(t, dir).WriteSegment(t.Context(), game, archive.Segment{}, lost))(t)
+		testkit.WantError(t, wantUntouched(t, db, s, 0), archive.ErrConflict)
 		rewound, err := archiver.Rewind(t.Context(), s.ledgers, "test")
 		if err != nil || rewound.Segments != 1 {
 			t.Fatalf("%+v, %v", rewound, err)
@@ -412,9 +379,7 @@ func TestManyArchiversUnderLoad(t *testing.T) {
 		})
 		err := money.Wait()
 		close(done)
-		if err := errors.Join(err, others.Wait()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, errors.Join(err, others.Wait()))
 		archiveGame(t, s)
 		wantBase(t, db, players*each-10)
 		for userID := range int64(players) {
@@ -446,9 +411,7 @@ func TestNodesArchiveByThemselves(t *testing.T) {
 			t.Errorf("%+v", status)
 		}
 		stop()
-		if err := nodes.Wait(); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, nodes.Wait())
 	})
 }
 
@@ -458,17 +421,14 @@ func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 	server := redistest.StartFor(t)
 	db := openAgain(t, server)
 	moneytest.MakeGames(db)
-	a, err := archive.Open("file://"+t.TempDir(), archive.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(archive.Open("file://"+t.TempDir(), archive.S3Options{}))(t)
 	s := newNode(db, a, archiver.Options{})
 	moneytest.CreateToken(t, s.Service, "GOLD", 0)
 	const cycles, entriesEach = 12, 2000
 	var sizes []int64
 	seq := 0
 	for cycle := range cycles {
-		_, err := db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		testkit.Must(db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 			for range entriesEach { // as wallet_credit writes them
 				seq++
 				p.RPush(t.Context(), keys.Ledger(game), "1700000000000|abcdefgh|GOLD|reward|op|m:-1;w1:1")
@@ -478,17 +438,9 @@ func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 			}
 			p.HIncrBy(t.Context(), keys.Totals(game), "minted:GOLD", entriesEach)
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.archiver.Archive(t.Context(), game); err != nil {
-			t.Fatal(err)
-		}
-		info, err := redistest.ReadInfo(t.Context(), redistest.Dial(t, server))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		testkit.Check(t, s.archiver.Archive(t.Context(), game))
+		info := testkit.Must(redistest.ReadInfo(t.Context(), redistest.Dial(t, server)))(t)
 		if cycle > 1 { // the first ones fill what stays
 			sizes = append(sizes, int64(info["used_memory_dataset"]))
 		}
@@ -509,10 +461,7 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 	primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
 	link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
 	replica := redistest.StartReplica(t, link.Addr)
-	db, err := redisdb.Open("redis://" + front.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open("redis://" + front.Addr))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	dir := t.TempDir()
 	s := newArchiving(t, db, dir)
@@ -533,9 +482,7 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 	archiveGame(t, s)
 	wantBase(t, db, 50)
 
-	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err())
 	front.Retarget(replica.Addr)
 	redistest.Eventually(t, "the replica serves", func() bool {
 		return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
@@ -556,9 +503,7 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 			return strings.Contains(node.archiver.Status().Detail, text)
 		})
 		stop()
-		if err := running.Wait(); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, running.Wait())
 	}
 	wantStatus(`has ledger entries of 1 games that the store lost: stop the nodes and run "parlor ledger rewind"`)
 	r, err := node.VerifyLedger(t.Context(), game, func(int64) {})
@@ -567,9 +512,7 @@ func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
 	}
 	// It stays as it is, also when the store has as many entries again.
 	fill(40, "2")
-	if err := wantUntouched(t, db, s, 20); !errors.Is(err, archive.ErrConflict) {
-		t.Errorf("%v", err)
-	}
+	testkit.WantError(t, wantUntouched(t, db, s, 20), archive.ErrConflict)
 	segment, err := openArchive(t, dir).ReadSegment(t.Context(), game, 31)
 	if err != nil || segment.Last != 40 {
 		t.Errorf("%+v, %v", segment, err)

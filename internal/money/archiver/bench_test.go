@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -22,36 +23,25 @@ import (
 // long a page of old lines takes. Run it with -benchtime 1x.
 func BenchmarkArchive(b *testing.B) {
 	const entries, playerCount, step = 1_000_000, 10_000, 10_000
-	server, err := redistest.Start()
-	if err != nil {
-		b.Fatal(err)
-	}
+	server := testkit.Must(redistest.Start())(b)
 	defer server.Remove()
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	defer func() { _ = db.Close() }()
 	moneytest.MakeGames(db)
 	dir := b.TempDir()
 	open := func() node {
-		a, err := archive.Open("file://"+dir, archive.S3Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		a := testkit.Must(archive.Open("file://"+dir, archive.S3Options{}))(b)
 		return newNode(db, a, archiver.Options{})
 	}
 	s := open()
-	if err := db.Client.HSet(b.Context(), keys.Token("GOLD"), "id", 1, "decimals", 0, "name", "Gold", "logo", "",
-		"asset", "", "policy", "", "games", "").Err(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Check(b, db.Client.HSet(b.Context(), keys.Token("GOLD"), "id", 1, "decimals", 0, "name", "Gold", "logo", "",
+		"asset", "", "policy", "", "games", "").Err())
 	for b.Loop() {
 		random := rand.New(rand.NewPCG(1, 2))
 		balances, seqs := make([]int64, playerCount+1), make([]int64, playerCount+1)
 		var archiving time.Duration
 		for range entries / step {
-			_, err := db.Client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+			testkit.Must(db.Client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 				for range step {
 					user := 1 + int64(random.IntN(playerCount))
 					if random.IntN(4) == 0 { // one player has many lines
@@ -69,17 +59,10 @@ func BenchmarkArchive(b *testing.B) {
 				}
 				p.HIncrBy(b.Context(), keys.Totals(game), "minted:GOLD", step)
 				return nil
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Fold(b.Context(), game); err != nil {
-				b.Fatal(err)
-			}
+			}))(b)
+			testkit.Check(b, s.Fold(b.Context(), game))
 			started := time.Now()
-			if err := s.archiver.Archive(b.Context(), game); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Check(b, s.archiver.Archive(b.Context(), game))
 			archiving += time.Since(started)
 		}
 		b.ReportMetric(entries/archiving.Seconds(), "archived-entries/s")
@@ -114,9 +97,7 @@ func measure(b *testing.B, what string, run func() error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	started := time.Now()
-	if err := run(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Check(b, run())
 	took := time.Since(started)
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(took.Seconds()*1000, what+"-ms")

@@ -24,6 +24,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -34,17 +36,12 @@ const (
 )
 
 var (
-	operator = principal.Caller{Role: principal.Operator}
+	operator = domaintest.Operator
 	server   = principal.Caller{Role: principal.Server, GameID: game}
 	system   = principal.Caller{Role: principal.System}
 
 	noReceipt idempotency.Receipt
 )
-
-// anyPlayer finds every player, in the first game.
-type anyPlayer struct{}
-
-func (anyPlayer) Game(context.Context, int64) (int64, error) { return game, nil }
 
 // fixture is a catalogue with a token of two decimals.
 type fixture struct {
@@ -52,27 +49,21 @@ type fixture struct {
 	t       testing.TB
 	db      *redisdb.DB
 	wallets *wallet.Service
+	money   domaintest.Money // GOLD
 }
 
 func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
 	makeGames(t, db)
-	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
-	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, db: db, wallets: wallets}
+	wallets := wallet.New(db, domaintest.NewPlayers(game), wallet.Options{})
+	money := domaintest.NewMoney(t, db, wallets, game, wallet.TokenDefinition{Code: "GOLD"})
+	return fixture{assets.New(db, wallets, assets.Options{}), t, db, wallets, money}
 }
 
 // makeGames gives the store the two games.
 func makeGames(t testing.TB, db *redisdb.DB) {
 	t.Helper()
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), otherGame, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), otherGame, 0).Err())
 }
 
 // createAsset creates an asset that is priced in GOLD.
@@ -82,19 +73,7 @@ func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
 	if in.Name == "" {
 		in.Name = "Sword"
 	}
-	a, err := f.Create(f.t.Context(), server, game, in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return a
-}
-
-func (f fixture) credit(userID int64, amount wallet.AmountInput) {
-	f.t.Helper()
-	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: amount, Reason: "test"}
-	if _, err := f.wallets.Credit(f.t.Context(), operator, in, noReceipt); err != nil {
-		f.t.Fatal(err)
-	}
+	return testkit.Must(f.Create(f.t.Context(), server, game, in))(f.t)
 }
 
 func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.PurchaseResult, error) {
@@ -127,7 +106,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		gem := f.createAsset(assets.CreateInput{Price: "0.07", Stock: new(int64(100))})
-		f.credit(1, "100")
+		f.money.Credit("100", 1)
 		var mu sync.Mutex
 		var firsts atomic.Int64
 		results := map[string]int{}
@@ -144,9 +123,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 						firsts.Add(1)
 					}
 					body, err := wire.Marshal(purchase)
-					if err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, err)
 					mu.Lock()
 					results[string(body)]++
 					mu.Unlock()
@@ -157,8 +134,8 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 		if len(results) != 1 || firsts.Load() != 1 {
 			t.Fatalf("%d different results, %d of them first: %v", len(results), firsts.Load(), results)
 		}
-		f.wantGold(1, 10000-21)
-		f.wantBalanced()
+		f.money.WantBalance(1, 10000-21, 0)
+		f.money.Audit()
 	})
 }
 
@@ -167,7 +144,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		f := newFixture(t, db)
 		rare := f.createAsset(assets.CreateInput{Price: "1", Stock: new(int64(100))})
 		for userID := range int64(300) {
-			f.credit(userID+1, "5")
+			f.money.Credit("5", userID+1)
 		}
 		var sold, rejected atomic.Int64
 		var buyers sync.WaitGroup
@@ -188,7 +165,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		if err != nil || sold.Load() != 100 || rejected.Load() != 200 || *a.Stock != 0 || a.Sold != 100 {
 			t.Fatalf("%d sold, %d rejected, the asset is %+v, %v", sold.Load(), rejected.Load(), a, err)
 		}
-		f.wantBalanced()
+		f.money.Audit()
 	})
 }
 
@@ -196,20 +173,18 @@ func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		gem := f.createAsset(assets.CreateInput{Price: "0.01"})
-		f.credit(1, "1000")
+		f.money.Credit("1000", 1)
 		var workers sync.WaitGroup
 		for worker := range 64 {
 			workers.Go(func() {
 				for i := range 25 {
-					if _, err := f.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i)); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(f.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i))))
 				}
 			})
 		}
 		workers.Wait()
-		f.wantGold(1, 100000-64*25)
-		f.wantBalanced()
+		f.money.WantBalance(1, 100000-64*25, 0)
+		f.money.Audit()
 	})
 }
 
@@ -221,7 +196,7 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 		if !errors.Is(err, apierror.InsufficientFunds) || first.Replayed {
 			t.Fatalf("without money: %v", err)
 		}
-		f.credit(1, "100")
+		f.money.Credit("100", 1)
 		otherNode := assets.New(db, f.wallets, assets.Options{}) // it has not cached the asset
 		in, receipt := assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
 		for _, node := range []*assets.Service{f.Service, otherNode} {
@@ -233,10 +208,8 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 				t.Errorf("(-first +replayed)\n%s", diff)
 			}
 		}
-		f.wantGold(1, 10000)
-		if _, err := f.buy(1, sword.ID, 1, "another"); err != nil {
-			t.Fatal(err)
-		}
+		f.money.WantBalance(1, 10000, 0)
+		testkit.Must(f.buy(1, sword.ID, 1, "another"))(t)
 	})
 }
 
@@ -245,12 +218,9 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		f := newFixture(t, db)
 		const maxAmount = "90071992547409.91" // 2^53-1 units
 		palace := f.createAsset(assets.CreateInput{Price: maxAmount})
-		f.credit(1, maxAmount)
+		f.money.Credit(maxAmount, 1)
 		in := assets.PurchaseInput{Quantity: 1, ExpectedPrice: maxAmount}
-		purchase, err := f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		purchase := testkit.Must(f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt))(t)
 		body, err := wire.Marshal(purchase.Total)
 		if err != nil || string(body) != maxAmount {
 			t.Errorf("the total is %s, %v", body, err)
@@ -258,7 +228,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		if purchase.TotalUnits != wallet.MaxUnits || purchase.Balance.SpendableUnits != 0 {
 			t.Errorf("%+v", purchase)
 		}
-		f.credit(1, maxAmount)
+		f.money.Credit(maxAmount, 1)
 		if _, err := f.buy(1, palace.ID, 2, "two"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total past 2^53-1: %v", err)
 		}
@@ -267,11 +237,9 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 			t.Fatalf("a total of 2^53+1: %v", err)
 		}
 		third = f.createAsset(assets.CreateInput{Price: "30023997515803.30"})
-		if _, err := f.buy(1, third.ID, 3, "three less"); err != nil {
-			t.Fatal(err)
-		}
-		f.wantGold(1, 1)
-		f.wantBalanced()
+		testkit.Must(f.buy(1, third.ID, 3, "three less"))(t)
+		f.money.WantBalance(1, 1, 0)
+		f.money.Audit()
 	})
 }
 
@@ -297,7 +265,7 @@ func TestAFreeAssetHasALineOfNothing(t *testing.T) {
 		if err != nil || len(page.Lines) != 1 || page.Lines[0].DeltaUnits != 0 || page.Lines[0].Reason != "purchase" {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		f.wantBalanced()
+		f.money.Audit()
 	})
 }
 
@@ -323,9 +291,8 @@ func TestWhyAPurchaseIsRejected(t *testing.T) {
 			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "2"}, apierror.PriceChanged},
 			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "1.00"}, apierror.InsufficientFunds},
 		} {
-			if _, err := f.Purchase(t.Context(), c.caller, c.assetID, c.in, noReceipt); !errors.Is(err, c.want) {
-				t.Errorf("%+v buys %d, %+v: %v; want %v", c.caller, c.assetID, c.in, err, c.want)
-			}
+			testkit.Fails(f.Purchase(t.Context(), c.caller, c.assetID, c.in, noReceipt))(
+				t, c.want, "%+v buys %d, %+v", c.caller, c.assetID, c.in)
 		}
 	})
 }
@@ -338,17 +305,12 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 			ids = append(ids, f.createAsset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
 		}
 		for _, i := range []int{0, 3, 6} {
-			if _, err := f.Patch(t.Context(), server, game, ids[i], assets.PatchInput{Active: new(false)}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(f.Patch(t.Context(), server, game, ids[i], assets.PatchInput{Active: new(false)}))(t)
 		}
 		readAll := func(includeInactive bool) (names string) {
 			for after := int64(0); ; {
 				q := assets.ListQuery{After: after, Limit: 2, IncludeInactive: includeInactive}
-				page, next, err := f.List(t.Context(), server, game, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page, next := testkit.Must2(f.List(t.Context(), server, game, q))(t)
 				for _, a := range page {
 					names += a.Name
 				}
@@ -401,9 +363,7 @@ func TestAnInvalidAssetIsRejectedWithAllItsFields(t *testing.T) {
 			{"LEAD", "1", apierror.TokenNotFound},
 		} {
 			in := assets.CreateInput{Name: "x", TokenCode: c.code, Price: c.price}
-			if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, c.want) {
-				t.Errorf("a price of %s %s: %v; want %v", c.price, c.code, err, c.want)
-			}
+			testkit.Fails(f.Create(t.Context(), server, game, in))(t, c.want, "a price of %s %s", c.price, c.code)
 		}
 	})
 }
@@ -431,9 +391,7 @@ func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
 		`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", `{"a":1e999}`, long,
 	} {
 		in := assets.CreateInput{Name: "x", TokenCode: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
-		if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("%.20s: %v", invalid, err)
-		}
+		testkit.Fails(f.Create(t.Context(), server, game, in))(t, apierror.InvalidRequest, "%.20s", invalid)
 	}
 }
 
@@ -442,10 +400,9 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		const games, buyers = 6, 10
-		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err())
 		f.wallets = wallet.New(db, playersByID(games), wallet.Options{})
+		f.money.Wallets = f.wallets
 		f.Service = assets.New(db, f.wallets, assets.Options{})
 		slots := map[int64]bool{}
 		ids := map[int64]int64{}
@@ -455,15 +412,12 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 				slots[db.Client.ClusterKeySlot(t.Context(), keys.Ledger(gameID)).Val()/(16384/3)] = true
 			}
 			in := assets.CreateInput{Name: "Sword", TokenCode: "GOLD", Price: "0.50", Stock: new(int64(buyers + 1))}
-			a, err := f.Create(t.Context(), operator, gameID, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := testkit.Must(f.Create(t.Context(), operator, gameID, in))(t)
 			ids[gameID] = a.ID
 			for buyer := range int64(buyers) {
 				workers.Go(func() {
 					userID := gameID + games*buyer
-					f.credit(userID, "2")
+					f.money.Credit("2", userID)
 					caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: gameID}
 					p, err := f.Purchase(t.Context(), caller, a.ID, assets.PurchaseInput{Quantity: 1}, noReceipt)
 					if err != nil || p.Asset.GameID != gameID || p.Balance.SpendableUnits != 150 {
@@ -472,9 +426,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 					other := ids[1+gameID%games]
 					if other != 0 {
 						_, err = f.Purchase(t.Context(), caller, other, assets.PurchaseInput{Quantity: 1}, noReceipt)
-						if !errors.Is(err, apierror.AssetNotFound) {
-							t.Errorf("an asset of another game: %v", err)
-						}
+						testkit.WantError(t, err, apierror.AssetNotFound, "an asset of another game")
 					}
 				})
 			}
@@ -495,9 +447,7 @@ func TestEveryGameSellsItsOwnAssets(t *testing.T) {
 				t.Errorf("game %d: %+v, %v", gameID, a, err)
 			}
 			if gameID%2 == 0 { // some are folded and some are not
-				if err := f.wallets.Fold(t.Context(), gameID); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.wallets.Fold(t.Context(), gameID))
 			}
 		}
 		d, err := moneytest.NewAudit(f.db, f.wallets).AuditDeep(t.Context(), 0)
@@ -520,12 +470,9 @@ func TestReceiptsAreSmall(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		sword := f.createAsset(assets.CreateInput{Price: "12345.67"})
-		f.credit(1, "999999999.99")
+		f.money.Credit("999999999.99", 1)
 		receipt := idempotency.Receipt{KeyDigest: "0123456789012345678901", Fingerprint: "ABCDEFGHIJKLMNOPQRSTUV"}
-		_, err := f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt))(t)
 		key := keys.MoneyReceipt(game, player(1).ActorID(), receipt.KeyDigest)
 		if n, err := db.Client.StrLen(t.Context(), key).Result(); err != nil || n == 0 || n > 100 {
 			t.Errorf("the receipt has %d bytes, %v", n, err)
@@ -552,7 +499,7 @@ func TestAReplayedPurchaseKeepsTheLifetimeOfItsReceipt(t *testing.T) {
 func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		f.credit(1, "10")
+		f.money.Credit("10", 1)
 		if _, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) {
 			t.Fatal(err)
 		}
@@ -562,10 +509,8 @@ func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 		if p, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) || !p.Replayed {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if _, err := f.buy(1, 1, 1, "k2"); err != nil {
-			t.Error(err)
-		}
-		f.wantBalanced()
+		testkit.Report(t, testkit.ErrorOf(f.buy(1, 1, 1, "k2")))
+		f.money.Audit()
 	})
 }
 
@@ -611,23 +556,17 @@ func TestTheTotalsFollowPurchases(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
 	sword := f.createAsset(assets.CreateInput{Price: "1"})
-	f.credit(1, "10")
-	if err := f.wallets.Fold(t.Context(), game); err != nil {
-		t.Fatal(err)
-	}
+	f.money.Credit("10", 1)
+	testkit.Check(t, f.wallets.Fold(t.Context(), game))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.wallets.Run(ctx) }()
 	house := func() string { return db.Client.HGet(t.Context(), keys.Totals(game), "house:GOLD").Val() }
 	for i := range 2 { // the second one is folded only when it is named: all games were looked at
-		if _, err := f.buy(1, sword.ID, 1, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.buy(1, sword.ID, 1, fmt.Sprint(i)))(t)
 		want := fmt.Sprint(100 * (i + 1))
 		redistest.Eventually(t, "the purchase is in the totals", func() bool { return house() == want })
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 }

@@ -9,13 +9,15 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Who may do what, without the checks of package handlers.
 func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	asset := f.createAsset(assets.CreateInput{Price: "1"})
-	f.credit(1, "10")
+	f.money.Credit("10", 1)
 	callers := []principal.Caller{
 		{},
 		{UserID: 1, GameID: game}, // without a role
@@ -74,25 +76,8 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			return err
 		}, []string{no, no, ok, noAsset, no, no, no, no, no, no}},
 	} {
-		var got []string
-		for _, caller := range callers {
-			got = append(got, codeOf(c.call(caller)))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
-		}
+		domaintest.WantCodes(t, c.verb, callers, c.want, c.call)
 	}
-}
-
-// codeOf returns the code of an error, scripts.OK for none.
-func codeOf(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
 }
 
 func TestAnAssetIsNotPatchedThroughAnotherGame(t *testing.T) {
@@ -101,10 +86,7 @@ func TestAnAssetIsNotPatchedThroughAnotherGame(t *testing.T) {
 	if _, err := f.Patch(t.Context(), operator, otherGame, asset.ID, assets.PatchInput{Active: new(false)}); err == nil {
 		t.Error("it is patched")
 	}
-	got, err := f.Get(t.Context(), operator, game, asset.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(f.Get(t.Context(), operator, game, asset.ID))(t)
 	if diff := cmp.Diff(asset, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // BenchmarkPurchase reports the purchases per second of CPU time of this process, without the
@@ -21,7 +22,7 @@ func BenchmarkPurchase(b *testing.B) {
 			f := newFixture(b, redistest.Single(b))
 			gem := f.createAsset(assets.CreateInput{Price: "0.01"})
 			for userID := range buyers {
-				f.credit(userID+1, "90000000000000")
+				f.money.Credit("90000000000000", userID+1)
 			}
 			var n atomic.Int64
 			before := cpuTime()
@@ -29,9 +30,7 @@ func BenchmarkPurchase(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					i := n.Add(1)
-					if _, err := f.buy(1+i%buyers, gem.ID, 1, fmt.Sprint("k", i)); err != nil {
-						b.Error(err)
-					}
+					testkit.Report(b, testkit.ErrorOf(f.buy(1+i%buyers, gem.ID, 1, fmt.Sprint("k", i))))
 				}
 			})
 			b.ReportMetric(float64(b.N)/(cpuTime()-before).Seconds(), "purchases/cpu-s")

@@ -10,22 +10,20 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // Every buyer repeats a purchase under the same key until it succeeds. Each must be made exactly
 // once.
 func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)
 	gem := f.createAsset(assets.CreateInput{Price: "0.01"})
 	const buyers, each = 8, 150
 	for userID := range int64(buyers) {
-		f.credit(userID+1, "100")
+		f.money.Credit("100", userID+1)
 	}
 	done, outages := make(chan struct{}, buyers*each), make(chan struct{}, 1)
 	var workers sync.WaitGroup
@@ -62,9 +60,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		}
 		store.Kill()
 		<-outages // a buyer has noticed
-		if err := store.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, store.Restart())
 	}
 	for range done { // until all workers have ended
 	}
@@ -73,7 +69,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		t.Fatalf("sold %d, %v; want %d", a.Sold, err, buyers*each)
 	}
 	for userID := range int64(buyers) {
-		f.wantGold(userID+1, 10000-each)
+		f.money.WantBalance(userID+1, 10000-each, 0)
 	}
-	f.wantBalanced()
+	f.money.Audit()
 }

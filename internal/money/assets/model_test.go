@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -44,10 +45,7 @@ func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
 
 func TestMoneyScriptsAgreeWithTheModelOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
-	db, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = db.Close() }()
 	playCases(t, db, 1)
 }
@@ -195,34 +193,25 @@ func newModel(
 		}
 	}
 	for _, id := range []int64{game, otherGame} {
-		length, err := db.Client.LLen(t.Context(), keys.Ledger(id)).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		length := testkit.Must(db.Client.LLen(t.Context(), keys.Ledger(id)).Result())(t)
 		m.games[id] = &modelGame{
 			minted: new(big.Int), house: new(big.Int), sequence: length, checkedTo: length,
 			entries: map[int64][]modelPosting{}, accounts: map[string]*big.Int{},
 		}
 	}
-	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+	testkit.Must(wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: m.token, Name: "Gold & <Silver> \"π\"",
 		Metadata: wallet.Metadata{AssetName: "ab", Decimals: strconv.Itoa(m.decimals)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, gameID := range []int64{game, game, otherGame} {
 		a := &modelAsset{
 			gameID: gameID, price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1),
 			active: true, version: 1,
 		}
-		created, err := catalogue.Create(t.Context(), operator, gameID, assets.CreateInput{
+		created := testkit.Must(catalogue.Create(t.Context(), operator, gameID, assets.CreateInput{
 			Name: "Sword / \\ \"π\"", TokenCode: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,
 			Metadata: wire.RawJSON(`{"note": "a\u0000\"/π"}`),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		a.id = created.ID
 		m.assets = append(m.assets, a)
 	}
@@ -427,9 +416,7 @@ func (m *model) grant(t *rapid.T) {
 		m.free[p].Add(m.free[p], n)
 		m.mint(p, n)
 	}
-	if err != nil {
-		t.Fatalf("the grant returned %v", err)
-	}
+	testkit.Check(t, err, "the grant returned")
 }
 
 func (m *model) buy(t *rapid.T) {
@@ -532,10 +519,7 @@ func (m *model) patch(t *rapid.T) {
 		p.Active = &a.active
 	}
 	a.version++
-	got, err := m.catalogue.Patch(t.Context(), operator, a.gameID, a.id, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(m.catalogue.Patch(t.Context(), operator, a.gameID, a.id, p))(t)
 	want := got
 	want.PriceUnits, want.Price.Units = wallet.Units(a.price), wallet.Units(a.price)
 	want.Stock, want.PerUserLimit, want.Active, want.Version = a.stock, a.limit, a.active, a.version
@@ -550,25 +534,16 @@ func (m *model) patch(t *rapid.T) {
 func (m *model) move(t *rapid.T, gameID int64, postings string, moved ...int) {
 	ctx := t.Context()
 	entry := "1|000nonce|" + m.token + "|entry|room|" + postings
-	if err := m.db.Client.RPush(ctx, keys.Ledger(gameID), entry).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, m.db.Client.RPush(ctx, keys.Ledger(gameID), entry).Err())
 	m.games[gameID].sequence++
 	for _, p := range moved {
 		name := keys.Wallet(gameID, m.users[p])
-		seq, err := m.db.Client.HIncrBy(ctx, name, keys.WalletSeqField, 1).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		seq := testkit.Must(m.db.Client.HIncrBy(ctx, name, keys.WalletSeqField, 1).Result())(t)
 		line := fmt.Sprintf("%d-000nonce|user.balance|1|%s|%d|0|%s|%s|entry|room",
 			seq, m.token, m.decimals, m.free[p], m.held[p])
-		if err := m.db.Client.RPush(ctx, keys.WalletLines(gameID, m.users[p]), line).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, m.db.Client.RPush(ctx, keys.WalletLines(gameID, m.users[p]), line).Err())
 		balance := m.free[p].String() + "|" + m.held[p].String()
-		if err := m.db.Client.HSet(ctx, name, m.token, balance).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, m.db.Client.HSet(ctx, name, m.token, balance).Err())
 	}
 }
 
@@ -599,9 +574,7 @@ func (m *model) payout(t *rapid.T) {
 }
 
 func (m *model) fold(t *rapid.T) {
-	if err := m.wallets.Fold(t.Context(), gameOf(m.drawPlayer(t))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, m.wallets.Fold(t.Context(), gameOf(m.drawPlayer(t))))
 }
 
 // stored is everything that the store has about one model.
@@ -621,7 +594,7 @@ type storedGame struct {
 func (m *model) read(t *rapid.T) stored {
 	ctx := t.Context()
 	s := stored{games: map[int64]storedGame{}}
-	_, err := m.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	testkit.Must(m.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		var assetIDs []string
 		for _, a := range m.assets {
 			assetIDs = append(assetIDs, strconv.FormatInt(a.id, 10))
@@ -639,10 +612,7 @@ func (m *model) read(t *rapid.T) stored {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return s
 }
 
@@ -763,17 +733,11 @@ func (g *modelGame) account(name string) *big.Int {
 // numbered without a gap, and the last one has the balance of the model.
 func (m *model) checkLines(t *rapid.T) {
 	for i, userID := range m.users {
-		lines, err := m.db.Client.LRange(t.Context(), keys.WalletLines(gameOf(i), userID), 0, -1).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		lines := testkit.Must(m.db.Client.LRange(t.Context(), keys.WalletLines(gameOf(i), userID), 0, -1).Result())(t)
 		seq := int64(0)
 		var last map[string]any
 		for _, line := range lines {
-			rendered, err := events.Render(line, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			rendered := testkit.Must(events.Render(line, ""))(t)
 			for _, r := range rendered {
 				var event struct {
 					Seq  int64          `json:"seq"`

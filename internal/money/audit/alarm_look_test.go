@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // looked is the game that the alarm looks at.
@@ -46,9 +47,7 @@ func TestTheAlarmHearsOfTooMuchAndOfTooLittle(t *testing.T) {
 		stopped := noted{}
 		s := NewAlarm(db, ledgerstore.New(db, nil), stopped)
 		books := ledgerstore.Totals{GameID: looked, Tokens: ledger.Totals{"GOLD": {totalMinted: int64(delta)}}}
-		if err := s.auditGame(t.Context(), books, false); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.auditGame(t.Context(), books, false))
 		if _, isStopped := stopped[looked]; isStopped != (delta != 0) {
 			t.Errorf("a delta of %d stops money: %v", delta, isStopped)
 		}
@@ -112,20 +111,13 @@ func TestTheAlarmWalksOverAllWallets(t *testing.T) {
 	db := redistest.Single(t)
 	s := NewAlarm(db, ledgerstore.New(db, nil), noted{})
 	const last = 2*watchedWallets + 50
-	if err := db.Client.Set(t.Context(), keys.UserIDCounter(), last, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), keys.UserIDCounter(), last, 0).Err())
 	set := func(user int64, balance string) { // without a line, so that every unit is too much
-		if err := db.Client.HSet(t.Context(), keys.Wallet(looked, user), "GOLD", balance).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Wallet(looked, user), "GOLD", balance).Err())
 	}
 	look := func(want ...int64) {
 		t.Helper()
-		defects, err := s.compareSomeWallets(t.Context(), looked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		defects := testkit.Must(s.compareSomeWallets(t.Context(), looked))(t)
 		var got, names []string
 		for _, d := range defects {
 			got = append(got, d.account)

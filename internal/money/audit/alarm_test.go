@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // sharedLog is a log that several nodes write.
@@ -56,9 +57,7 @@ func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	go func() { ended <- n.stops.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
-		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, errors.Join(<-ended, <-ended))
 	})
 	return n
 }
@@ -81,9 +80,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		log := &sharedLog{}
 		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
 		for _, user := range []int64{userID, strangerID} {
-			if err := nodes[0].tryCredit(t, user); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, nodes[0].tryCredit(t, user))
 		}
 		delta := func(want bool) func() bool {
 			return func() bool {
@@ -106,12 +103,8 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 					err := n.tryCredit(t, userID)
 					return errors.Is(err, apierror.StoreUnavailable)
 				})
-				if _, err := n.ReadBalances(t.Context(), game, userID); err != nil {
-					t.Errorf("node %d cannot read: %v", i, err)
-				}
-				if err := n.tryCredit(t, strangerID); err != nil {
-					t.Errorf("the money of another game, by node %d: %v", i, err)
-				}
+				testkit.Report(t, testkit.ErrorOf(n.ReadBalances(t.Context(), game, userID)), "node %d cannot read", i)
+				testkit.Report(t, n.tryCredit(t, strangerID), "the money of another game, by node %d", i)
 			}
 		}
 		wantGoing := func(want string) {
@@ -136,14 +129,8 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		wantAudit := func(gameID int64, balanced, sumsAgree bool, stoppedGames ...int64) {
 			t.Helper()
 			s := newService(db)
-			quick, err := s.Audit(t.Context(), gameID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			deep, err := s.AuditDeep(t.Context(), gameID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			quick := testkit.Must(s.Audit(t.Context(), gameID))(t)
+			deep := testkit.Must(s.AuditDeep(t.Context(), gameID))(t)
 			for name, r := range map[string]audit.Report{"quick": quick, "deep": deep.Report} {
 				var found []int64
 				for _, stopped := range r.Stopped {
@@ -160,9 +147,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 		}
 		wantAudit(game, true, true)
 		other := int64(5) // who does nothing meanwhile
-		if err := nodes[0].tryCredit(t, other); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, nodes[0].tryCredit(t, other))
 		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID, other), 0)
 		db.Client.HSet(t.Context(), keys.Wallet(game, other), "GOLD", "1000000|0")
 		if err := nodes[0].tryCredit(t, userID); err != nil && !errors.Is(err, apierror.StoreUnavailable) {
@@ -193,10 +178,6 @@ func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
 	db := redistest.Single(t)
 	s := audit.NewAlarm(db, ledgerstore.New(db, nil), stops.New(db, slog.Default()))
 	system := principal.Caller{Role: principal.System}
-	if _, err := s.Accept(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
-		t.Errorf("the system: %v", err)
-	}
-	if _, err := s.Accept(t.Context(), moneytest.Operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
-		t.Errorf("without a reason: %v", err)
-	}
+	testkit.Fails(s.Accept(t.Context(), system, game, "x"))(t, apierror.Forbidden, "the system")
+	testkit.Fails(s.Accept(t.Context(), moneytest.Operator, game, ""))(t, apierror.InvalidRequest, "without a reason")
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -50,10 +51,7 @@ func newService(db *redisdb.DB) auditedWallet {
 // wantJSON compares the wire form of a value.
 func wantJSON(t *testing.T, value any, want string) {
 	t.Helper()
-	got, err := wire.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(wire.Marshal(value))(t)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -83,18 +81,11 @@ func wantBalanced(t *testing.T, s auditedWallet) {
 // setBalance writes a balance of GOLD with its line, past all scripts.
 func setBalance(t *testing.T, db *redisdb.DB, userID, free, held int64) {
 	t.Helper()
-	seq, err := db.Client.HIncrBy(t.Context(), keys.Wallet(game, userID), keys.WalletSeqField, 1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	seq := testkit.Must(db.Client.HIncrBy(t.Context(), keys.Wallet(game, userID), keys.WalletSeqField, 1).Result())(t)
 	line := fmt.Sprintf("%d-nonce|user.balance|1|GOLD|0|0|%d|%d|test|test", seq, free, held)
-	if err := db.Client.RPush(t.Context(), keys.WalletLines(game, userID), line).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.RPush(t.Context(), keys.WalletLines(game, userID), line).Err())
 	balance := fmt.Sprintf("%d|%d", free, held)
-	if err := db.Client.HSet(t.Context(), keys.Wallet(game, userID), "GOLD", balance).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.HSet(t.Context(), keys.Wallet(game, userID), "GOLD", balance).Err())
 }
 
 func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
@@ -140,17 +131,12 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 			}
 			moneytest.AddUnits(t, db, keys.Totals(game), "house:GOLD", -1)
 
-			lost, err := db.Client.HGetAll(t.Context(), keys.Wallet(game, 2)).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			lost := testkit.Must(db.Client.HGetAll(t.Context(), keys.Wallet(game, 2)).Result())(t)
 			db.Client.Del(t.Context(), keys.Wallet(game, 2))
 			wantDifference(t, s, "w2")
 			db.Client.HSet(t.Context(), keys.Wallet(game, 2), lost)
 			wantBalanced(t, s)
-			if err := s.Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.Fold(t.Context(), game))
 		}
 	})
 }
@@ -174,15 +160,11 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 		"a lost entry":      {"w1", removeEntry},
 		"a lost last entry": {"w1", func(t *testing.T, db *redisdb.DB) { db.Client.RPop(t.Context(), keys.Ledger(game)) }},
 		"a lost entry that was folded": {"ledger", func(t *testing.T, db *redisdb.DB) {
-			if err := newService(db).Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, newService(db).Fold(t.Context(), game))
 			removeEntry(t, db)
 		}},
 		"entries that were removed": {"ledger", func(t *testing.T, db *redisdb.DB) {
-			if err := newService(db).Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, newService(db).Fold(t.Context(), game))
 			db.Client.LPop(t.Context(), keys.Ledger(game))
 			db.Client.Set(t.Context(), keys.LedgerBase(game), 1, 0)
 		}},
@@ -198,9 +180,7 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 		"a wallet of a wrong type": {"w1", overwrite(keys.Wallet(game, 1))},
 		"lines of a wrong type":    {"w1", overwrite(keys.WalletLines(game, 1))},
 		"a number of folded entries that is too low": {"wallets", func(t *testing.T, db *redisdb.DB) {
-			if err := newService(db).Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, newService(db).Fold(t.Context(), game))
 			moneytest.AddUnits(t, db, keys.Totals(game), keys.TotalsFoldedField, -1)
 		}},
 	} {
@@ -276,10 +256,7 @@ func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
 		}
 		wantBalanced(t, s)
 		lines := keys.WalletLines(game, 1)
-		first, err := db.Client.LIndex(t.Context(), lines, 0).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := testkit.Must(db.Client.LIndex(t.Context(), lines, 0).Result())(t)
 		db.Client.LSet(t.Context(), lines, 0, strings.Replace(first, "LEAD|0|1|1|0", "LEAD|0|1|2|0", 1))
 		wantDifference(t, s, "lines of w1")
 		db.Client.LTrim(t.Context(), lines, 500, -1)
@@ -328,9 +305,7 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 			if d, err := s.AuditDeep(t.Context(), game); err != nil || d.Balanced || len(d.Differences) != 0 {
 				t.Errorf("a negative total that the ledger has too: the deep report is %+v, %v", d, err)
 			}
-			if err := s.Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.Fold(t.Context(), game))
 		}
 	})
 }
@@ -390,9 +365,7 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 					default:
 					}
 					in := wallet.CreditInput{UserID: 1 + i%500, TokenCode: "GOLD", Amount: "3", Reason: "test"}
-					if _, err := s.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{}); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(s.Credit(t.Context(), moneytest.Operator, in, idempotency.Receipt{})))
 					in.Amount = "2"
 					if _, err := s.Debit(t.Context(), moneytest.Operator, wallet.DebitInput(in), idempotency.Receipt{}); err != nil {
 						t.Error(err)
@@ -421,24 +394,16 @@ func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	db := redistest.Single(t)
 	moneytest.MakeGames(db)
 	at := time.UnixMilli(1_700_000_000_123).UTC()
-	stop, err := wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stop := testkit.Must(wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"}))(t)
 	loss, alarm := "9|6|1700000000456|a=3;", "1700000000789|1 accounts differ"
 	for _, err := range []error{
 		db.Client.HSet(t.Context(), keys.Meta(), keys.MetaStoppedField, string(stop), keys.MetaEpochField, "2").Err(),
 		db.Client.HSet(t.Context(), keys.HistoryLosses(), keys.HistoryLossField(2, game), loss).Err(),
 		db.Client.HSet(t.Context(), keys.MoneyStops(), fmt.Sprint(game, ":conservation"), alarm).Err(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
-	r, err := newService(db).Audit(t.Context(), game)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(newService(db).Audit(t.Context(), game))(t)
 	got := map[string]time.Time{}
 	for _, s := range r.Stopped {
 		got[s.Cause] = s.At

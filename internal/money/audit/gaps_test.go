@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The readers of a ledger differ at gaps, and so they share no loop. The audits report a gap in the
@@ -64,10 +65,7 @@ func TestEachReaderOfTheLedgerMeetsAGapInItsOwnWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := redistest.Single(t)
 			dir := t.TempDir()
-			old, err := archive.Open("file://"+dir, archive.S3Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			old := testkit.Must(archive.Open("file://"+dir, archive.S3Options{}))(t)
 			old = old.WithSizes(archive.Sizes{Entries: 10, Lines: 100, Checkpoint: 30})
 			moneytest.MakeGames(db)
 			ledgers := ledgerstore.New(db, old)
@@ -77,9 +75,7 @@ func TestEachReaderOfTheLedgerMeetsAGapInItsOwnWay(t *testing.T) {
 				moneytest.Credit(t, wallets, userID, "GOLD", "1")
 			}
 			keep := archiver.Retention{Entries: entries - archived, Lines: 100}
-			if err := archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), game))
 			if c.damage != nil {
 				c.damage(t, db, dir)
 			}
@@ -116,9 +112,7 @@ func removeSegment(t *testing.T, dir string, first int) {
 	if err != nil || len(names) < first/10+1 {
 		t.Fatal(names, err)
 	}
-	if err := os.Remove(names[first/10]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Remove(names[first/10]))
 }
 
 // textOf returns what the differences say.

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -64,10 +65,7 @@ func wantBalanced(t *testing.T, s node) {
 
 // The entries are added in Lua, page by page, and by Redis.
 func TestFoldedTotalsAreTheSumsOfTheLedger(t *testing.T) {
-	embedded, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
 		t.Run(store, func(t *testing.T) {
@@ -111,9 +109,7 @@ func checkFold(t *rapid.T, db *redisdb.DB, s node) {
 		if len(some) > 0 {
 			db.Client.RPush(ctx, keys.Ledger(game), some...)
 		}
-		if err := s.Fold(ctx, game); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Fold(ctx, game))
 	}
 	stored, err := db.Client.HGetAll(ctx, keys.Totals(game)).Result()
 	if err != nil || stored[keys.TotalsFoldedField] != fmt.Sprint(base+int64(len(entries))) {
@@ -175,9 +171,7 @@ func TestTheTotalsFollowTheLedger(t *testing.T) {
 		}
 		stop()
 		for range nodes {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, <-ended)
 		}
 	})
 }
@@ -185,14 +179,10 @@ func TestTheTotalsFollowTheLedger(t *testing.T) {
 // foldAs folds one credit of 1 GOLD as the leader with a fence.
 func foldAs(t *testing.T, db *redisdb.DB, fence string, before, base int64) scripts.Status {
 	t.Helper()
-	reply, err := db.RunScript(t.Context(), scripts.LedgerFold,
+	return testkit.Must(db.RunScript(t.Context(), scripts.LedgerFold,
 		[]string{keys.Totals(game), keys.LedgerBase(game), keys.TotalsFence(game), keys.Ledger(game)},
 		fence, before, base, before+1, db.Client.LIndex(t.Context(), keys.Ledger(game), before-base).Val(),
-		"wallets:GOLD", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply.Status
+		"wallets:GOLD", 1))(t).Status
 }
 
 func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
@@ -238,9 +228,7 @@ func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
 func TestAGameAtRestIsNotWritten(t *testing.T) {
 	db := redistest.Single(t)
 	s := newNode(db)
-	if err := s.Fold(t.Context(), otherGame); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Fold(t.Context(), otherGame))
 	if n, err := db.Client.Exists(t.Context(), keys.Totals(otherGame)).Result(); err != nil || n != 0 {
 		t.Errorf("%d keys were written, %v", n, err)
 	}
@@ -254,9 +242,7 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 		for id := range int64(games) {
 			playersOf[id+1] = id + 1 // player 3 is of game 3
 		}
-		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err())
 		s := newNodeOf(db, playersOf)
 		moneytest.CreateToken(t, s.Service, "GOLD", 1)
 		for id := range int64(games) {
@@ -281,9 +267,7 @@ func TestEveryGameIsAnEconomyOfItsOwn(t *testing.T) {
 		if token, err := s.FindToken(t.Context(), 0, "GOLD"); err != nil || token.Supply.Units != sum {
 			t.Errorf("in all games there is %v, %v", token.Supply, err)
 		}
-		if err := s.Fold(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Fold(t.Context(), 2))
 		r, err := s.Audit(t.Context(), 0)
 		if err != nil || !r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].WalletsUnits != sum {
 			t.Fatalf("%+v, %v", r, err)
@@ -327,14 +311,10 @@ func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 		moneytest.CreateToken(t, s.Service, "GOLD", 2)
 		for _, g := range []int64{game, otherGame} {
 			entry := "1|nonce|GOLD|test|test|m:-5;h:5"
-			if err := db.Client.RPush(ctx, keys.Ledger(g), entry).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.RPush(ctx, keys.Ledger(g), entry).Err())
 			moneytest.AddUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
 		}
-		if err := db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err())
 		r, err := s.Audit(ctx, 0)
 		if err != nil || r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].HouseUnits != 5 {
 			t.Errorf("the report is %+v, %v", r, err)
@@ -349,9 +329,7 @@ func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
 			return db.Client.HGet(ctx, keys.Totals(otherGame), keys.TotalsFoldedField).Val() == "1"
 		})
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-ended)
 	})
 }
 
@@ -362,14 +340,10 @@ func TestWhatMovedIsCountedByOneNode(t *testing.T) {
 		moneytest.CreateToken(t, one.Service, "GOLD", 2)
 		moneytest.Credit(t, one.Service, 7, "GOLD", "2.5")
 		moneytest.Credit(t, other.Service, 7, "GOLD", wallet.AmountInput("1"))
-		if err := one.Fold(t.Context(), game); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, one.Fold(t.Context(), game))
 		moneytest.Debit(t, one.Service, 7, "GOLD", "0.5")
 		for _, s := range []node{other, one} {
-			if err := s.Fold(t.Context(), game); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, s.Fold(t.Context(), game))
 		}
 		a, b := one.ledgers.Moved(), other.ledgers.Moved()
 		if a.Entries != 2 || a.Units["GOLD"] != 350 || b.Entries != 1 || b.Units["GOLD"] != 50 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // A loss counts in its hour and the 24 after it, and a stake counts as an open room for as long as
@@ -32,12 +33,8 @@ func TestStakesOfTwoDaysAgoAreOpenAndNoLosses(t *testing.T) {
 	add(24, -1000, "prize", newRoom)
 	add(1, -3, entryReason, newRoom)
 	add(0, 20, "payout", newRoom)
-	if err := db.Client.RPush(t.Context(), keys.WalletLines(looked, user), lines...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Client.HSet(t.Context(), keys.Wallet(looked, user), "GOLD", "0|7").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.RPush(t.Context(), keys.WalletLines(looked, user), lines...).Err())
+	testkit.Check(t, db.Client.HSet(t.Context(), keys.Wallet(looked, user), "GOLD", "0|7").Err())
 	counted, err := s.countStakes(t.Context(), looked, user, "GOLD")
 	want := fmt.Sprintf("%d:1000,%d:3,%d:-20,", thisHour-24, thisHour-1, thisHour)
 	if err != nil || counted.open != 1 || counted.hours != want {

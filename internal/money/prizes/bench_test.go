@@ -1,34 +1,16 @@
 package prizes
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/base/principal"
-	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/games"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
-
-// world is the players and the game of a room.
-type world struct{ players }
-
-func (w world) Find(_ context.Context, id int64) (games.Game, error) {
-	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
-}
-
-func (world) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
-
-func (world) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: "player " + strconv.FormatInt(id, 10)}, nil
-}
-
-func (world) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
 
 // BenchmarkHundredPayouts compares what the store does for a hundred prizes of players who have won
 // before with a join of a paid room and plain commands of the same run. They take turns, and the
@@ -38,29 +20,23 @@ func BenchmarkHundredPayouts(b *testing.B) {
 	f := newFixture(b, redistest.Single(b))
 	ctx := b.Context()
 	const passes, payments, joins = 9, 100, 1000 // payments and joins of a pass
+	w := domaintest.NewPlayers(f.gameID)
 	credit := func(user int64) principal.Caller {
-		if _, err := f.wallets.Credit(ctx, operator, wallet.CreditInput{
-			UserID: user, TokenCode: f.gold.Code, Amount: "100000", Reason: "test",
-		}, noReceipt); err != nil {
-			b.Fatal(err)
-		}
-		return principal.Caller{Role: principal.Player, UserID: user, GameID: f.gameID}
+		f.money.Credit("100000", user)
+		return w.Player(user)
 	}
 	lines := make([]Line, linesAtOnce)
 	for i := range lines {
 		lines[i] = Line{UserID: int64(i + 1), Place: i + 1, Units: 100}
 		credit(int64(i + 1))
 	}
-	w := world{players{f.gameID}}
 	service := rooms.New(f.db, f.wallets, w, w, rooms.Options{Shards: 1})
 	host, guest := credit(1), credit(2)
 	sources := 0
 	measure := func(n int, call func(i int) error) float64 {
 		before := redistest.CPUTime(b, f.db)
 		for i := range n {
-			if err := call(i); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Check(b, call(i))
 		}
 		return (redistest.CPUTime(b, f.db) - before) / float64(n)
 	}
@@ -72,17 +48,12 @@ func BenchmarkHundredPayouts(b *testing.B) {
 			if ok, err := f.Fund(ctx, f.gameID, names[i], f.gold, 10_000, Mint, "op"); !ok || err != nil {
 				b.Fatal(ok, err)
 			}
-			if err := f.Plan(ctx, f.gameID, names[i], lines); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Check(b, f.Plan(ctx, f.gameID, names[i], lines))
 		}
 		for i := range ids {
-			room, err := service.Create(ctx, host, rooms.CreateInput{
+			room := testkit.Must(service.Create(ctx, host, rooms.CreateInput{
 				EntryTokenID: f.gold.ID, RoomEntry: "0.01", MaxPlayers: 8,
-			}, noReceipt)
-			if err != nil {
-				b.Fatal(err)
-			}
+			}, noReceipt))(b)
 			ids[i] = room.Room.RoomID
 		}
 		pay = measure(payments, func(i int) error {

@@ -2,7 +2,6 @@ package prizes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,63 +23,43 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 var (
-	operator  = principal.Caller{Role: principal.Operator}
+	operator  = domaintest.Operator
 	noReceipt idempotency.Receipt
 )
 
-// tester is what fixtures need of *testing.T and of *rapid.T.
-type tester interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
-
-// players has every player in one game.
-type players struct{ gameID int64 }
-
-func (p players) Game(context.Context, int64) (int64, error) { return p.gameID, nil }
-
 // fixture is an empty game with GOLD of two decimals, which its server may mint up to 50 a day.
 type fixture struct {
-	t tester
+	t testkit.T
 	*Service
 	audits *audit.Service
 	db     *redisdb.DB
 	gameID int64
+	money  domaintest.Money
 	gold   wallet.Token
 }
 
 const source = "board:top:1"
 
-func newFixture(t tester, db *redisdb.DB) *fixture {
+func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, db: db, gameID: 1}
 	const empty = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end return 1"
 	tag := strings.TrimSuffix(keys.Totals(f.gameID), "totals")
-	if err := db.Client.Eval(t.Context(), empty, []string{tag}, tag).Err(); err != nil {
-		t.Fatalf("%v", err)
-	}
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
-		t.Fatalf("%v", err)
-	}
-	f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{}))
+	testkit.Check(t, db.Client.Eval(t.Context(), empty, []string{tag}, tag).Err())
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err())
+	f.Service = New(db, wallet.New(db, domaintest.NewPlayers(f.gameID), wallet.Options{}))
 	f.audits = moneytest.NewAudit(db, f.wallets)
-	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
-		Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
+	f.money = domaintest.NewMoney(t, db, f.wallets, f.gameID, wallet.TokenDefinition{
+		Code: "GOLD", Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
 	})
-	if err == nil || errors.Is(err, apierror.TokenCodeTaken) {
-		f.gold, err = f.Token(t.Context(), f.gameID, "GOLD")
-	}
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	f.gold = testkit.Must(f.Token(t.Context(), f.gameID, "GOLD"))(t)
 	return f
 }
 
@@ -90,20 +69,11 @@ func (f *fixture) fillHouse(units wallet.Units) {
 	const buyer = 999
 	shop := assets.New(f.db, f.wallets, assets.Options{})
 	price := wallet.AmountInput(units.Decimal(2))
-	_, err := f.wallets.Credit(f.t.Context(), operator,
-		wallet.CreditInput{UserID: buyer, TokenCode: f.gold.Code, Amount: price, Reason: "test"}, noReceipt)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	sold, err := shop.Create(f.t.Context(), operator, f.gameID,
-		assets.CreateInput{Name: "Gem", TokenCode: f.gold.Code, Price: price})
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	f.money.Credit(price, buyer)
+	sold := testkit.Must(shop.Create(f.t.Context(), operator, f.gameID,
+		assets.CreateInput{Name: "Gem", TokenCode: f.gold.Code, Price: price}))(f.t)
 	caller := principal.Caller{Role: principal.Player, UserID: buyer, GameID: f.gameID}
-	if _, err := shop.Purchase(f.t.Context(), caller, sold.ID, assets.PurchaseInput{Quantity: 1}, noReceipt); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Must(shop.Purchase(f.t.Context(), caller, sold.ID, assets.PurchaseInput{Quantity: 1}, noReceipt))(f.t)
 }
 
 // mustFund funds the source by the operator.
@@ -116,9 +86,7 @@ func (f *fixture) mustFund(units wallet.Units, from Funds) {
 
 func (f *fixture) mustPlan(lines ...Line) {
 	f.t.Helper()
-	if err := f.Plan(f.t.Context(), f.gameID, source, lines); err != nil {
-		f.t.Fatalf("%v", err)
-	}
+	testkit.Check(f.t, f.Plan(f.t.Context(), f.gameID, source, lines))
 }
 
 func (f *fixture) mustPay() {
@@ -131,11 +99,7 @@ func (f *fixture) mustPay() {
 // spendable returns what a player can spend of GOLD.
 func (f *fixture) spendable(userID int64) wallet.Units {
 	f.t.Helper()
-	b, err := f.wallets.ReadBalance(f.t.Context(), f.gameID, userID, f.gold.Code)
-	if err != nil {
-		f.t.Fatalf("%v", err)
-	}
-	return b.SpendableUnits
+	return f.money.Balance(userID).SpendableUnits
 }
 
 // wantPrize compares the source but for its name and token.
@@ -189,16 +153,12 @@ func TestPrizesAreFundedPlannedAndPaid(t *testing.T) {
 		if ok, err := f.Fund(t.Context(), f.gameID, source, f.gold, 5, House, "op"); ok || err != nil {
 			t.Errorf("funded again: %v, %v", ok, err)
 		}
-		if err := f.Void(t.Context(), f.gameID, source, "late"); !errors.Is(err, ErrPaying) {
-			t.Errorf("voided after payment: %v", err)
-		}
+		testkit.WantError(t, f.Void(t.Context(), f.gameID, source, "late"), ErrPaying, "voided after payment")
 		f.wantBooks(1000, 800, 0, 200)
 		for name, forget := range map[string]func(context.Context, int64, string) error{
 			"the plan": f.ForgetPlan, "all": f.Forget,
 		} {
-			if err := forget(t.Context(), f.gameID, source); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Report(t, forget(t.Context(), f.gameID, source), "%s", name)
 			f.mustPay()
 			f.wantPrize(Prize{PoolUnits: 900, PaidUnits: 840, State: StatePaid, Next: 3, Lines: 3})
 		}
@@ -216,9 +176,7 @@ func TestAVoidedSourceReturnsItsPoolAndStaysSo(t *testing.T) {
 			f.mustFund(900, from)
 			f.mustPlan(Line{UserID: 7, Place: 1, Units: 900})
 			for range 2 {
-				if err := f.Void(t.Context(), f.gameID, source, "a fault | of ours"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.Void(t.Context(), f.gameID, source, "a fault | of ours"))
 				f.wantPrize(Prize{PoolUnits: 900, State: StateVoid, Lines: 1})
 				f.wantBooks(1000, 0, 0, 1000)
 			}
@@ -262,11 +220,9 @@ func TestAPoorHouseFundsNothing(t *testing.T) {
 		}
 		f.wantPrize(Prize{State: StateNone})
 		for range maxEntriesParsed { // more entries than a script parses: they are folded first
-			if _, err := f.wallets.Credit(t.Context(), operator, wallet.CreditInput{
+			testkit.Must(f.wallets.Credit(t.Context(), operator, wallet.CreditInput{
 				UserID: 7, TokenCode: f.gold.Code, Amount: "1", Reason: "test",
-			}, noReceipt); err != nil {
-				t.Fatal(err)
-			}
+			}, noReceipt))(t)
 		}
 		f.mustFund(1000, House)
 		f.wantBooks(21000, 20000, 1000, 0)
@@ -284,30 +240,16 @@ func TestWhatAServerMintsForPrizesCountsAgainstItsDay(t *testing.T) {
 			}
 			return err
 		}
-		if err := fund("tour:1", 3000, Mint); err != nil {
-			t.Error(err)
-		}
-		if err := fund("tour:1", 3000, Mint); err != nil { // the same
-			t.Error(err)
-		}
-		if err := fund("tour:2", 2001, Mint); !errors.Is(err, apierror.LimitReached) {
-			t.Error(err)
-		}
+		testkit.Report(t, fund("tour:1", 3000, Mint))
+		testkit.Report(t, fund("tour:1", 3000, Mint)) // the same
+		testkit.WantError(t, fund("tour:2", 2001, Mint), apierror.LimitReached)
 		server := principal.Caller{Role: principal.Server, GameID: f.gameID}
 		credit := wallet.CreditInput{UserID: 7, TokenCode: f.gold.Code, Amount: "20", Reason: "test"}
-		if _, err := f.wallets.Credit(t.Context(), server, credit, noReceipt); err != nil {
-			t.Error(err)
-		}
-		if err := fund("tour:2", 1, Mint); !errors.Is(err, apierror.LimitReached) {
-			t.Error(err)
-		}
-		if err := fund("tour:2", 1, House); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.wallets.Credit(t.Context(), server, credit, noReceipt)))
+		testkit.WantError(t, fund("tour:2", 1, Mint), apierror.LimitReached)
+		testkit.WantError(t, fund("tour:2", 1, House), apierror.Forbidden)
 		f.gold.Games = nil
-		if err := fund("tour:2", 1, Mint); !errors.Is(err, apierror.Forbidden) {
-			t.Error(err)
-		}
+		testkit.WantError(t, fund("tour:2", 1, Mint), apierror.Forbidden)
 	})
 }
 
@@ -316,24 +258,12 @@ func TestPrizesInAssetsAreAddedToWhatThePlayerOwns(t *testing.T) {
 		f := newFixture(t, db)
 		shop := assets.New(db, f.wallets, assets.Options{})
 		in := assets.CreateInput{Name: "Shield", TokenCode: f.gold.Code, Price: "5", PerUserLimit: new(int64(1))}
-		shield, err := shop.Create(t.Context(), operator, f.gameID, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shield := testkit.Must(shop.Create(t.Context(), operator, f.gameID, in))(t)
 		in.Stock = new(int64(5))
-		rare, err := shop.Create(t.Context(), operator, f.gameID, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.CheckAsset(t.Context(), f.gameID, shield.ID); err != nil {
-			t.Error(err)
-		}
-		if err := f.CheckAsset(t.Context(), f.gameID, rare.ID); !errors.Is(err, apierror.InvalidRequest) {
-			t.Error(err)
-		}
-		if err := f.CheckAsset(t.Context(), f.gameID+1, shield.ID); !errors.Is(err, apierror.AssetNotFound) {
-			t.Error(err)
-		}
+		rare := testkit.Must(shop.Create(t.Context(), operator, f.gameID, in))(t)
+		testkit.Report(t, f.CheckAsset(t.Context(), f.gameID, shield.ID))
+		testkit.WantError(t, f.CheckAsset(t.Context(), f.gameID, rare.ID), apierror.InvalidRequest)
+		testkit.WantError(t, f.CheckAsset(t.Context(), f.gameID+1, shield.ID), apierror.AssetNotFound)
 		f.mustFund(0, House) // no unit is promised
 		f.mustPlan(
 			Line{UserID: 7, Place: 1, AssetID: shield.ID, Quantity: 2},
@@ -376,11 +306,8 @@ func TestPrizesOfALeaderboardCountAsPayouts(t *testing.T) {
 		t.Helper()
 		loss := wallet.AmountInput("3")
 		caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: f.gameID}
-		set, err := limits.New(f.db, f.wallets, players{f.gameID}).Set(t.Context(), caller,
-			limits.Input{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := testkit.Must(limits.New(f.db, f.wallets, domaintest.NewPlayers(f.gameID)).Set(t.Context(), caller,
+			limits.Input{UserID: userID, TokenCode: "GOLD", MaxLoss: new(&loss)}))(t)
 		return *set.LostUnits
 	}
 	lost(7)
@@ -418,9 +345,7 @@ func TestAPlanThatPaysMoreThanItsPoolIsRefused(t *testing.T) {
 		f := newFixture(t, db)
 		f.mustFund(10, Mint)
 		err := f.Plan(t.Context(), f.gameID, source, []Line{{UserID: 7, Units: 6}, {UserID: 8, Units: 5}})
-		if !errors.Is(err, apierror.InvalidAmount) {
-			t.Error(err)
-		}
+		testkit.WantError(t, err, apierror.InvalidAmount)
 		f.wantPrize(Prize{PoolUnits: 10, State: StateFunded})
 		for _, bad := range []Line{{UserID: -1}, {UserID: 1, Units: -1}, {AssetID: 1, Quantity: 1}} {
 			if err := f.Plan(t.Context(), f.gameID, source, []Line{bad}); err == nil {
@@ -447,9 +372,7 @@ func TestASpoiledPlanPaysNothing(t *testing.T) {
 			f := newFixture(t, db)
 			f.mustFund(10, Mint)
 			f.mustPlan(Line{UserID: 7, Place: 1, Units: 6}, Line{UserID: 8, Place: 2, Units: 4})
-			if err := spoil(keys.PrizePlan(f.gameID, source)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, spoil(keys.PrizePlan(f.gameID, source)))
 			done, err := f.Pay(t.Context(), f.gameID, source)
 			if name == "cut" { // one line is paid, and nothing behind it
 				if done || err == nil || f.spendable(7)+f.spendable(8) > 10 {
@@ -469,13 +392,10 @@ func TestASpoiledPlanPaysNothing(t *testing.T) {
 func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		old, err := archive.Open("file://"+t.TempDir(), archive.S3Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := testkit.Must(archive.Open("file://"+t.TempDir(), archive.S3Options{}))(t)
 		old = old.WithSizes(archive.Sizes{Entries: 5, Lines: 2, Checkpoint: 10})
 		ledgers := ledgerstore.New(db, old)
-		f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{Ledgers: ledgers}))
+		f.Service = New(db, wallet.New(db, domaintest.NewPlayers(f.gameID), wallet.Options{Ledgers: ledgers}))
 		f.audits = audit.New(db, ledgers, f.wallets)
 		var won wallet.Units
 		for i := range 8 {
@@ -487,23 +407,17 @@ func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
 			case 0: // it stays promised
 				continue
 			case 1:
-				if err := f.Void(t.Context(), f.gameID, source, "test"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, f.Void(t.Context(), f.gameID, source, "test"))
 				continue
 			}
-			if err := f.Plan(t.Context(), f.gameID, source, []Line{{UserID: 7, Place: 1, Units: 60}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, f.Plan(t.Context(), f.gameID, source, []Line{{UserID: 7, Place: 1, Units: 60}}))
 			if done, err := f.Pay(t.Context(), f.gameID, source); !done || err != nil {
 				t.Fatal(done, err)
 			}
 			won += 60
 		}
 		keep := archiver.Retention{Entries: 3, Lines: 2}
-		if err := archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), f.gameID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, archiver.New(db, ledgers, archiver.Options{Keep: keep}).Archive(t.Context(), f.gameID))
 		if base, err := db.Client.Get(t.Context(), keys.LedgerBase(f.gameID)).Int64(); err != nil || base < 5 {
 			t.Fatalf("%d entries are in the archive, %v", base, err)
 		}
@@ -527,9 +441,7 @@ func TestPrizesThatAreOwedAreNotForgotten(t *testing.T) {
 		if all {
 			call = f.Forget
 		}
-		if err := call(t.Context(), f.gameID, source); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, call(t.Context(), f.gameID, source))
 		return f.db.Client.Exists(t.Context(), keys.PrizePlan(f.gameID, source)).Val(),
 			f.db.Client.PTTL(t.Context(), keys.Prize(f.gameID, source)).Val()
 	}
@@ -559,9 +471,7 @@ func TestPrizesThatAreOwedAreNotForgotten(t *testing.T) {
 	f = newFixture(t, f.db)
 	f.mustFund(900, Mint)
 	f.mustPlan(Line{UserID: 7, Place: 1, Units: 500})
-	if err := f.Void(t.Context(), f.gameID, source, "a test"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.Void(t.Context(), f.gameID, source, "a test"))
 	if plans, life := forget(true); plans != 0 || life <= 0 {
 		t.Errorf("of prizes that are voided there are %d plans, and they expire in %v", plans, life)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -50,18 +51,14 @@ func run(t *testing.T, db *redisdb.DB, log *sharedLog) *stops.Service {
 	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-ended)
 	})
 	return s
 }
 
 func do(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 }
 
 func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
@@ -140,14 +137,10 @@ func TestANodeKnowsTheStopsBeforeItMovesMoney(t *testing.T) {
 	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
 	b := stops.New(db, log)
 	for _, game := range []int64{1, 2} {
-		if err := b.Check(game); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("game %d: %v", game, err)
-		}
+		testkit.WantError(t, b.Check(game), apierror.StoreUnavailable, "game %d", game)
 	}
 	do(t, db.Client.Del(t.Context(), keys.MoneyStops()).Err())
-	if err := b.Check(1); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, b.Check(1))
 }
 
 // heldReply holds the reply of the first HGETALL back until it is released.

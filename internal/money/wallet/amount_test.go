@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -94,9 +95,7 @@ func TestEncodingAnAmountAllocatesNothing(t *testing.T) {
 	encoder := jsontext.NewEncoder(io.Discard)
 	amount := wallet.Amount{Units: -wallet.MaxUnits, Decimals: 9}
 	allocations := testing.AllocsPerRun(100, func() {
-		if err := amount.MarshalJSONTo(encoder); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, amount.MarshalJSONTo(encoder))
 	})
 	if allocations != 0 {
 		t.Errorf("%v allocations, want none", allocations)

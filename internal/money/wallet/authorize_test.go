@@ -2,10 +2,8 @@ package wallet_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
@@ -13,6 +11,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -26,14 +26,10 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	db := redistest.Single(t)
 	s := wallet.New(db, moneytest.Players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
 	moneytest.CreateToken(t, s, "GOLD", 0)
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
+	testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err())
+	testkit.Must(s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
 		Games: &[]wallet.TokenGameInput{{GameID: game, MintLimitPerDay: "5"}, {GameID: otherGame, MintLimitPerDay: "5"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	moneytest.Credit(t, s, userID, "GOLD", "1000")
 	moneytest.Credit(t, s, strangerID, "GOLD", "1000")
 
@@ -92,37 +88,18 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			return err
 		}, []string{no, no, no, no, no, no, no, ok, no, no}},
 	} {
-		var got []string
-		for _, caller := range columns {
-			got = append(got, codeOf(c.call(caller)))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
-		}
+		domaintest.WantCodes(t, c.verb, columns, c.want, c.call)
 	}
 	if b, err := s.ReadBalance(t.Context(), game, userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
 		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.SpendableUnits, err)
 	}
 }
 
-// codeOf returns the code of an error, scripts.OK for none.
-func codeOf(err error) string {
-	if err == nil {
-		return scripts.OK
-	}
-	if e, ok := apierror.As(err); ok {
-		return e.Code
-	}
-	return err.Error()
-}
-
 // A failed lookup must not be taken for an unknown player.
 func TestAFailedLookupOfThePlayerIsReturned(t *testing.T) {
 	s := wallet.New(redistest.Single(t), failingPlayers{}, wallet.Options{})
 	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
-	if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Error(err)
-	}
+	testkit.Fails(s.Credit(t.Context(), operator, in, noReceipt))(t, apierror.StoreUnavailable)
 }
 
 type failingPlayers struct{}

@@ -1,7 +1,6 @@
 package wallet_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
@@ -62,9 +62,8 @@ func TestTheLedgerOfAGameIsReadPageByPage(t *testing.T) {
 			t.Errorf("before what is left: %+v, %v", page, err)
 		}
 		for _, caller := range []principal.Caller{{}, {Role: principal.Server, GameID: game}} {
-			if _, err := s.GameLedger(ctx, caller, game, wallet.EntryQuery{Limit: 1}); !errors.Is(err, apierror.Forbidden) {
-				t.Errorf("%+v gets %v", caller, err)
-			}
+			testkit.Fails(s.GameLedger(ctx, caller, game, wallet.EntryQuery{Limit: 1}))(
+				t, apierror.Forbidden, "%+v gets", caller)
 		}
 	})
 }

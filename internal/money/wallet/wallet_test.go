@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -43,10 +44,7 @@ func newService(db *redisdb.DB) *wallet.Service {
 // wantJSON compares the wire form of a value.
 func wantJSON(t *testing.T, value any, want string) {
 	t.Helper()
-	got, err := wire.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(wire.Marshal(value))(t)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -60,30 +58,19 @@ func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
 			t.Fatalf("%+v, %+v", gold, lead)
 		}
 		taken := wallet.TokenDefinition{Code: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}
-		if _, err := s.CreateToken(t.Context(), operator, taken); !errors.Is(err, apierror.TokenCodeTaken) {
-			t.Errorf("a second token of the code: %v", err)
-		}
+		testkit.Fails(s.CreateToken(t.Context(), operator, taken))(t, apierror.TokenCodeTaken, "a second token of the code")
 		if got, err := otherNode.TokenByID(t.Context(), game, 2); err != nil || got.Code != "lead.v2-x_" {
 			t.Errorf("by id: %+v, %v", got, err)
 		}
 		for _, id := range []int64{0, -1, 3} {
-			if _, err := s.TokenByID(t.Context(), game, id); !errors.Is(err, apierror.TokenNotFound) {
-				t.Errorf("id %d: %v", id, err)
-			}
+			testkit.Fails(s.TokenByID(t.Context(), game, id))(t, apierror.TokenNotFound, "id %d", id)
 		}
 		patch := wallet.TokenPatch{Name: new("x")}
 		for _, code := range []string{"", "none", "next", "GO:LD", "gold"} {
-			if _, err := s.FindToken(t.Context(), game, code); !errors.Is(err, apierror.TokenNotFound) {
-				t.Errorf("code %q: %v", code, err)
-			}
-			if _, err := s.PatchToken(t.Context(), operator, code, patch); !errors.Is(err, apierror.TokenNotFound) {
-				t.Errorf("patch of %q: %v", code, err)
-			}
+			testkit.Fails(s.FindToken(t.Context(), game, code))(t, apierror.TokenNotFound, "code %q", code)
+			testkit.Fails(s.PatchToken(t.Context(), operator, code, patch))(t, apierror.TokenNotFound, "patch of %q", code)
 		}
-		all, err := s.Tokens(t.Context(), game)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := testkit.Must(s.Tokens(t.Context(), game))(t)
 		if diff := cmp.Diff([]wallet.Token{gold, lead}, all); diff != "" {
 			t.Errorf("all tokens (-want +got)\n%s", diff)
 		}
@@ -94,16 +81,11 @@ func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s, otherNode := newService(db), newService(db)
 		want := moneytest.CreateToken(t, s, "GOLD", 6)
-		if _, err := otherNode.FindToken(t.Context(), game, "GOLD"); err != nil { // now it is cached
-			t.Fatal(err)
-		}
+		testkit.Must(otherNode.FindToken(t.Context(), game, "GOLD"))(t) // now it is cached
 		logo := new("https://parlor.example/gold.svg")
 		want.Name, want.LogoURL, want.Metadata.PolicyID = "Pure gold", logo, ""
 		patch := wallet.TokenPatch{Name: &want.Name, LogoURL: &logo, PolicyID: new("")}
-		got, err := s.PatchToken(t.Context(), operator, "GOLD", patch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(s.PatchToken(t.Context(), operator, "GOLD", patch))(t)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the patched token (-want +got)\n%s", diff)
 		}
@@ -117,7 +99,7 @@ func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
 			}
 		}
 		noLogo := (*string)(nil)
-		got, err = s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{LogoURL: &noLogo})
+		got, err := s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{LogoURL: &noLogo})
 		if err != nil || got.LogoURL != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -173,14 +155,8 @@ func TestTokensAndBalancesOnTheWire(t *testing.T) {
 		moneytest.Credit(t, s, 7, "GOLD", "2.5")
 		moneytest.Credit(t, s, 7, "SILVER", "3")
 		moneytest.Debit(t, s, 7, "SILVER", "3")
-		token, err := s.FindToken(t.Context(), game, "GOLD")
-		if err != nil {
-			t.Fatal(err)
-		}
-		balances, err := s.ReadBalances(t.Context(), game, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := testkit.Must(s.FindToken(t.Context(), game, "GOLD"))(t)
+		balances := testkit.Must(s.ReadBalances(t.Context(), game, 7))(t)
 		const silver = `{"id":1,"tokenId":"SILVER","tokenName":"Token SILVER","logoUrl":null,` +
 			`"metadata":{"assetName":"676f","policyId":"AB01","decimals":"0"},` +
 			`"volume":0,"amount":"0","held":0,"heldAmount":"0"}`
@@ -239,17 +215,12 @@ func TestTheLedgerIsReadInPages(t *testing.T) {
 		if len(all) != 300 || all[0] != 300 || all[299] != 1 || !newestFirst {
 			t.Errorf("all lines: %v", all)
 		}
-		page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "GOLD", Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "GOLD", Limit: 1}))(t)
 		page.Lines[0].At = time.Time{}
 		wantJSON(t, page.Lines[0], `{"id":208,"at":"0001-01-01T00:00:00.000Z","tokenId":"GOLD","delta":0.5,`+
 			`"deltaAmount":"5","balanceAfter":1.5,"balanceAfterAmount":"15","reason":"test","ref":"op"}`)
-		_, err = s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "NONE", Limit: 1})
-		if !errors.Is(err, apierror.TokenNotFound) {
-			t.Errorf("an unknown token: %v", err)
-		}
+		testkit.Fails(s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{TokenCode: "NONE", Limit: 1}))(
+			t, apierror.TokenNotFound, "an unknown token")
 	})
 }
 
@@ -274,9 +245,7 @@ func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 					if errors.Is(err, apierror.StoreUnavailable) && want == upTo {
 						break // it says that there are older ones
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Check(t, err)
 					for _, l := range page.Lines {
 						if l.ID != want || l.BalanceAfterUnits != wallet.Units(want) {
 							t.Fatalf("line %d has the id %d and the balance %s", want, l.ID, l.BalanceAfterUnits)
@@ -294,9 +263,7 @@ func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
 			}
 			page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{BeforeLine: 10, Limit: 100})
 			if upTo > 0 {
-				if !errors.Is(err, apierror.StoreUnavailable) {
-					t.Errorf("lines that were removed: %+v, %v", page, err)
-				}
+				testkit.WantError(t, err, apierror.StoreUnavailable, "lines that were removed: %+v", page)
 				continue
 			}
 			if want := 9; err != nil || len(page.Lines) != want {
@@ -312,9 +279,7 @@ func TestReasonsAreKeptToTheLetter(t *testing.T) {
 		moneytest.CreateToken(t, s, "GOLD", 0)
 		const reason = `a|b;c%7C "π" \ w1:5`
 		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "5", Reason: reason}
-		if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Credit(t.Context(), operator, in, noReceipt))(t)
 		page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 1})
 		if err != nil || page.Lines[0].Reason != reason || page.Lines[0].Ref != "op" {
 			t.Errorf("%+v, %v", page, err)
@@ -346,9 +311,7 @@ func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
 			receipt := idempotency.Receipt{KeyDigest: name, Fingerprint: "f"}
 			key := keys.MoneyReceipt(game, operator.ActorID(), name)
 			for _, lifetime := range []time.Duration{24 * time.Hour, time.Hour} {
-				if _, err := send(receipt); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(send(receipt))(t)
 				left, err := db.Client.PTTL(t.Context(), key).Result()
 				if err != nil || left > lifetime || left < lifetime-time.Minute {
 					t.Errorf("%s: the receipt is kept for %v, %v; want %v", name, left, err, lifetime)
@@ -367,9 +330,7 @@ func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
 		for i := range 50 {
 			all.Go(func() {
 				in := wallet.GrantInput{UserID: 1, GameID: int64(1 + i%2), TokenCode: "GOLD", Units: 10} // of either game
-				if err := s.Grant(t.Context(), system, in); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, s.Grant(t.Context(), system, in))
 			})
 		}
 		all.Wait()
@@ -392,9 +353,7 @@ func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
 			{wallet.GrantInput{GameID: 3, TokenCode: "GOLD", Units: 1}, apierror.UserNotFound},
 			{wallet.GrantInput{UserID: 1, TokenCode: "GOLD", Units: 1}, apierror.UserNotFound},
 		} {
-			if err := s.Grant(t.Context(), system, c.in); !errors.Is(err, c.want) {
-				t.Errorf("%+v: %v; want %v", c.in, err, c.want)
-			}
+			testkit.WantError(t, s.Grant(t.Context(), system, c.in), c.want, "%+v", c.in)
 		}
 	})
 }
@@ -419,12 +378,8 @@ func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 				apierror.InvalidRequest,
 			},
 		} {
-			if _, err := s.Credit(t.Context(), operator, c.in, noReceipt); !errors.Is(err, c.want) {
-				t.Errorf("credit %+v: %v; want %v", c.in, err, c.want)
-			}
-			if _, err := s.Debit(t.Context(), operator, wallet.DebitInput(c.in), noReceipt); !errors.Is(err, c.want) {
-				t.Errorf("debit %+v: %v; want %v", c.in, err, c.want)
-			}
+			testkit.Fails(s.Credit(t.Context(), operator, c.in, noReceipt))(t, c.want, "credit %+v", c.in)
+			testkit.Fails(s.Debit(t.Context(), operator, wallet.DebitInput(c.in), noReceipt))(t, c.want, "debit %+v", c.in)
 		}
 		n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result()
 		if err != nil || n != 0 {

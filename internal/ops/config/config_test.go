@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 const (
@@ -52,10 +53,7 @@ const (
 func with(env ...string) []string { return append(append([]string{}, complete...), env...) }
 
 func TestDefaults(t *testing.T) {
-	s, err := source{env: complete}.load(config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(source{env: complete}.load(config.ModeServe))(t)
 	if s.ListenAddress != "127.0.0.1:8080" || s.InternalListenAddress != "127.0.0.1:9090" ||
 		s.RedisURL.Reveal() != storeURL ||
 		s.Durability != "disk" || s.RoomShards != 1 || s.LogFormat != "json" || s.LogLevel != slog.LevelInfo ||
@@ -63,10 +61,7 @@ func TestDefaults(t *testing.T) {
 		s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
 		t.Errorf("serve: %+v", s)
 	}
-	s, err = source{}.load(config.ModeDev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(source{}.load(config.ModeDev))(t)
 	if s.Durability != "memory" || s.LogFormat != "text" || s.RedisURL != "" {
 		t.Errorf("dev: %+v", s)
 	}
@@ -85,10 +80,7 @@ func TestFlagsWinOverEnvironmentOverFileOverDefault(t *testing.T) {
 		{func() { from.flags = map[string]string{"log-level": "error"} }, "error", config.FromFlag},
 	} {
 		step.add()
-		s, err := from.load(config.ModeServe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(from.load(config.ModeServe))(t)
 		for _, e := range s.Entries() {
 			if e.Name == "log-level" && (e.Value != step.want || e.Origin != step.origin) {
 				t.Errorf("got %s from %s, want %s from %s", e.Value, e.Origin, step.want, step.origin)
@@ -98,13 +90,10 @@ func TestFlagsWinOverEnvironmentOverFileOverDefault(t *testing.T) {
 }
 
 func TestAFileHasTextNumbersSwitchesAndLists(t *testing.T) {
-	s, err := source{flags: map[string]string{"config": "parlor.yaml"}, file: map[string]any{
+	s := testkit.Must(source{flags: map[string]string{"config": "parlor.yaml"}, file: map[string]any{
 		"redis-url": storeURL, "admin-key": goodKey, "signing-key": []any{otherKey, goodKey + "x"}, "room-shards": 64,
 		"rate-limits": false, "idempotency-ttl": "48h", "trusted-proxies": []any{"10.1.2.3/8", "::1"}, "log": nil,
-	}}.load(config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}.load(config.ModeServe))(t)
 	if len(s.SigningKeys) != 2 || s.RoomShards != 64 || s.RateLimitsEnabled || s.IdempotencyTTL != 48*time.Hour ||
 		s.LogFormat != "json" ||
 		fmt.Sprint(s.TrustedProxies) != "[10.0.0.0/8 ::1/128]" {
@@ -352,13 +341,10 @@ func TestEntriesAreSpelledAsTheyWereSet(t *testing.T) {
 }
 
 func TestASecretComesFromAFileWithoutItsLastNewline(t *testing.T) {
-	s, err := source{
+	s := testkit.Must(source{
 		env:   []string{complete[0], "PARLOR_ADMIN_KEY_FILE=/run/admin", "PARLOR_SIGNING_KEY_FILE=/run/signing"},
 		files: map[string]string{"/run/admin": goodKey + "\r\n", "/run/signing": otherKey + "," + otherKey + "2\n"},
-	}.load(config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}.load(config.ModeServe))(t)
 	if len(s.AdminKeys) != 1 || s.AdminKeys[0].Reveal() != goodKey ||
 		len(s.SigningKeys) != 2 || s.SigningKeys[1].Reveal() != otherKey+"2" {
 		t.Errorf("read %d admin keys and %d signing keys", len(s.AdminKeys), len(s.SigningKeys))
@@ -366,10 +352,7 @@ func TestASecretComesFromAFileWithoutItsLastNewline(t *testing.T) {
 }
 
 func TestNothingPrintsASecret(t *testing.T) {
-	s, err := source{env: complete}.load(config.ModeServe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(source{env: complete}.load(config.ModeServe))(t)
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.RedisURL, "keys", s.SigningKeys)
 	printed := []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKeys), fmt.Sprint(s.Entries()), log.String()}

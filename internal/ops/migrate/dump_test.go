@@ -13,6 +13,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -37,10 +38,7 @@ var dumpTime = regexp.MustCompile(`\b1[78]\d{11}\b`)
 // loadDump writes testdata/layout1.jsonl into a store, as if it had been made at a time.
 func loadDump(t testing.TB, db *redisdb.DB, at time.Time) dumpHead {
 	t.Helper()
-	file, err := os.Open("testdata/layout1.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(os.Open("testdata/layout1.jsonl"))(t)
 	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
@@ -50,7 +48,7 @@ func loadDump(t testing.TB, db *redisdb.DB, at time.Time) dumpHead {
 	}
 	later := at.UnixMilli() - head.DumpedMS
 	ctx := t.Context()
-	_, err = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	testkit.Must(db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for lines.Scan() {
 			text := slices.Clone(lines.Bytes())
 			if !bytes.Contains(text, []byte("}:save")) { // the time of a save is signed
@@ -71,10 +69,7 @@ func loadDump(t testing.TB, db *redisdb.DB, at time.Time) dumpHead {
 			}
 		}
 		return lines.Err()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return head
 }
 

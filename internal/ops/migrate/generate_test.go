@@ -14,6 +14,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -25,10 +26,7 @@ func TestGenerateDump(t *testing.T) {
 	if nodeURL == "" {
 		t.Skip("PARLOR_TEST_OLD_NODE names no node of layout 1")
 	}
-	db, err := redisdb.Open(os.Getenv("PARLOR_REDIS_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(os.Getenv("PARLOR_REDIS_URL")))(t)
 	defer func() { _ = db.Close() }()
 	g := &generator{t: t, nodeURL: nodeURL, adminKey: os.Getenv("PARLOR_ADMIN_KEY")}
 	ann := g.play()
@@ -86,9 +84,7 @@ func (g *generator) call(method, path, bearer string, body any) map[string]any {
 
 func (g *generator) check(err error) {
 	g.t.Helper()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Check(g.t, err)
 }
 
 type object = map[string]any

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,9 +37,7 @@ func newOldStore(t *testing.T) *redisdb.DB {
 // reload makes a store one of layout 1 again.
 func reload(t *testing.T, db *redisdb.DB) {
 	t.Helper()
-	if err := db.Client.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.FlushDB(t.Context()).Err())
 	loadDump(t, db, dumpedAt)
 }
 
@@ -109,11 +108,7 @@ func union(a, b map[string]string) map[string]struct{} {
 // run migrates a store with a short lease and fails the test unless that succeeds.
 func run(t *testing.T, db *redisdb.DB) migrate.Result {
 	t.Helper()
-	r, err := migrate.Run(t.Context(), db, migrate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return testkit.Must(migrate.Run(t.Context(), db, migrate.Options{}))(t)
 }
 
 // wantBalanced fails the test unless a full audit of the migrated store is balanced.
@@ -197,9 +192,7 @@ func TestNothingOfTheOldLayoutIsLeft(t *testing.T) {
 			t.Errorf("%s: %s, was %s", kept, after[kept], want)
 		}
 	}
-	if err := db.CheckRequirements(ctx, redisdb.Requirements{MaxWait: time.Second, FreeShards: 4}); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, db.CheckRequirements(ctx, redisdb.Requirements{MaxWait: time.Second, FreeShards: 4}))
 	if r := run(t, db); !r.WasDone {
 		t.Errorf("migrated twice: %+v", r)
 	}
@@ -388,10 +381,7 @@ func (p *pauser) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return 
 func TestAMigrationThatWasPausedChangesNothingLater(t *testing.T) {
 	for _, pipeline := range []int64{2, 3, 5, 8} { // the first is the lease
 		db := newOldStore(t)
-		paused, err := redisdb.Open(redistestURL(t, db))
-		if err != nil {
-			t.Fatal(err)
-		}
+		paused := testkit.Must(redisdb.Open(redistestURL(t, db)))(t)
 		defer func() { _ = paused.Close() }()
 		p := &pauser{reached: make(chan struct{}), goOn: make(chan struct{})}
 		p.left.Store(pipeline)
@@ -438,10 +428,7 @@ func (visitor) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // nothing to write, for longer than its lease: another one finishes, and players sign in.
 func TestAMigrationThatWasPausedBetweenWritesDoesNotTakeTheLeaseAgain(t *testing.T) {
 	db := newOldStore(t)
-	paused, err := redisdb.Open(redistestURL(t, db))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paused := testkit.Must(redisdb.Open(redistestURL(t, db)))(t)
 	defer func() { _ = paused.Close() }()
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	scans := 0
@@ -497,10 +484,7 @@ func TestALargePageIsWritten(t *testing.T) {
 	run(t, db)
 	want := readStore(t, db)
 	reload(t, db)
-	slow, err := redisdb.Open(redistestURL(t, db))
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := testkit.Must(redisdb.Open(redistestURL(t, db)))(t)
 	defer func() { _ = slow.Close() }()
 	const lease = time.Second
 	scans, isSlow := 0, false
@@ -513,9 +497,7 @@ func TestALargePageIsWritten(t *testing.T) {
 			waitForLease(t, db, 4*lease/10)
 		}
 	}})
-	if _, err := migrate.Run(t.Context(), slow, migrate.Options{Lease: lease}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(migrate.Run(t.Context(), slow, migrate.Options{Lease: lease}))(t)
 	if !isSlow {
 		t.Error("no lines were read in the pass that writes")
 	}
@@ -531,7 +513,7 @@ func TestAFreeRoomDoesNotKeepItsID(t *testing.T) {
 	room := "{r0}:room:" + id
 	settings := db.Client.HGet(ctx, room, "set").Val()
 	code := strings.Split(db.Client.HGet(ctx, room, "doc").Val(), "\t")[1]
-	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	testkit.Must(db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, room, "set", strings.Replace(settings, id, unlucky, 1))
 		p.Rename(ctx, room, "{r0}:room:"+unlucky)
 		p.Rename(ctx, room+":events", "{r0}:room:"+unlucky+":events")
@@ -541,10 +523,7 @@ func TestAFreeRoomDoesNotKeepItsID(t *testing.T) {
 			p.ZRem(ctx, index, id)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	run(t, db)
 	wantBalanced(t, db)
 	migrated := db.Client.Get(ctx, "{r0}:code:"+code).Val()
@@ -566,9 +545,8 @@ func TestAMigratedStoreHasItsNameBeforeNodesMayStart(t *testing.T) {
 		}
 		return errCut
 	}
-	if _, err := migrate.Run(t.Context(), db, migrate.Options{Found: found}); !errors.Is(err, errCut) {
-		t.Errorf("without a name the migration ends with %v", err)
-	}
+	testkit.Fails(migrate.Run(t.Context(), db, migrate.Options{Found: found}))(
+		t, errCut, "without a name the migration ends with")
 	if got := layout(); got != "1>3:remove" {
 		t.Errorf("nodes may start on layout %s", got)
 	}
@@ -624,19 +602,14 @@ func TestOfTwoMigrationsOneIsRejected(t *testing.T) {
 	_, err := migrate.Run(t.Context(), db, migrate.Options{Lease: migrate.MinLease})
 	close(stop)
 	<-stopped
-	if !errors.Is(err, migrate.ErrRunning) {
-		t.Errorf("beside another migration: %v", err)
-	}
+	testkit.WantError(t, err, migrate.ErrRunning, "beside another migration")
 	wantSame(t, readStore(t, db), before)
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
 	db := newOldStore(t)
 	before := readStore(t, db)
-	dry, err := migrate.Run(t.Context(), db, migrate.Options{DryRun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dry := testkit.Must(migrate.Run(t.Context(), db, migrate.Options{DryRun: true}))(t)
 	wantSame(t, readStore(t, db), before)
 	if real := run(t, db); fmt.Sprint(real) != fmt.Sprint(dry) || dry.Counts["rooms"] != 14 {
 		t.Errorf("%v, dry %v", real, dry)
@@ -666,9 +639,7 @@ func TestAStoreThatDoesNotAddUpIsNotTouched(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reload(t, db)
-			if err := db.Client.Do(t.Context(), c.spoil...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.Do(t.Context(), c.spoil...).Err())
 			before := readStore(t, db)
 			_, err := migrate.Run(t.Context(), db, migrate.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -733,18 +704,14 @@ func TestANodeThatStillRunsIsNoticed(t *testing.T) {
 					return
 				}
 				changed = true
-				if err := db.Client.Do(t.Context(), c.do...).Err(); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, db.Client.Do(t.Context(), c.do...).Err())
 			}
 			_, err := migrate.Run(t.Context(), db, migrate.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.says) || !changed {
 				t.Errorf("changed: %v; the error does not say %q: %v", changed, c.says, err)
 			}
 			change = func(string) {}
-			if err := db.Client.Do(t.Context(), c.undo...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.Do(t.Context(), c.undo...).Err())
 			after := readStore(t, db)
 			for name, value := range old {
 				if strings.HasPrefix(name, "{e:main}:") && after[name] != value {

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -69,9 +70,7 @@ func TestTheCommandMayBeKilledAtAnyTime(t *testing.T) {
 		c, _ := parlorCommand(t, url, "upgrade", "migrate", "--lease", "100ms")
 		out := &firstWrite{began: make(chan struct{})}
 		c.Stdout, c.Stderr = out, out
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, c.Start())
 		<-out.began
 		timer := time.AfterFunc(rand.N(longest), func() { _ = c.Process.Kill() })
 		err := c.Wait()
@@ -216,10 +215,7 @@ func (g *migratedGame) signIn(name string) migratedPlayer {
 	session := g.must(http.StatusCreated, http.MethodPost, "/api/v1/auth/guest", "",
 		map[string]any{"gameId": 1, "deviceSecret": "device-of-" + name + "-0123456789-0123456789"})
 	var p migratedPlayer
-	_, err := fmt.Sscan(fmt.Sprint(session.Body["user"].(map[string]any)["id"]), &p.id)
-	if err != nil {
-		g.t.Fatalf("%s: %v", session, err)
-	}
+	testkit.Must(fmt.Sscan(fmt.Sprint(session.Body["user"].(map[string]any)["id"]), &p.id))(g.t, "%s", session)
 	p.token = session.Body["accessToken"].(string)
 	return p
 }
@@ -253,10 +249,7 @@ func (g *migratedGame) roomWith(p migratedPlayer, status, note string) string {
 // It returns the store's address with that user.
 func storeUser(t *testing.T, db *redisdb.DB, storeURL string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../deploy/redis/users.acl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../../deploy/redis/users.acl"))(t)
 	_, rest, _ := strings.Cut(string(text), "\nuser parlor ")
 	rules, _, found := strings.Cut(rest, "\n")
 	if !found || !strings.Contains(rules, "#SHA256_PARLOR ") {
@@ -301,11 +294,7 @@ func TestTheStoresUserMayMigrate(t *testing.T) {
 func TestAClusterIsMigrated(t *testing.T) {
 	db := redistest.Cluster(t)
 	loadDump(t, db, time.Now())
-	if _, err := migrate.Run(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(migrate.Run(t.Context(), db, migrate.Options{}))(t)
 	wantBalanced(t, db)
-	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestBuildsAreCountedAndAMixedInstallationIsNamed(t *testing.T) {
@@ -58,9 +59,7 @@ func TestANodeKnowsTheBuildsOfTheOthers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		a := newNode(db, "a", &Reading{})
 		old := `{"id":"b","host":"h","version":"v0.9.0","at":` + jsonNow(t) + `}`
-		if err := db.Client.HSet(t.Context(), keys.Nodes(), "b", old).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Nodes(), "b", old).Err())
 		if detail, ok := a.DescribeBuilds(); !strings.HasPrefix(detail, "1; the store has layout") || !ok {
 			t.Errorf("before the first look: %q, %v", detail, ok)
 		}
@@ -80,9 +79,7 @@ func TestANodeKnowsTheBuildsOfTheOthers(t *testing.T) {
 			t.Errorf("a node that does not start left %+v", all)
 		}
 		raised := redisdb.NewestLayout() + 1
-		if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, raised).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, raised).Err())
 		_ = db.ReadLayout(t.Context())
 		if detail, ok := a.DescribeBuilds(); ok || !strings.Contains(detail, "this node writes nothing") {
 			t.Errorf("on a store that this build does not read: %q, %v", detail, ok)

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -28,20 +28,13 @@ var operator = principal.Caller{Role: principal.Operator}
 
 func list(t *testing.T, s *Service) []Report {
 	t.Helper()
-	all, err := s.List(t.Context(), operator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return testkit.Must(s.List(t.Context(), operator))(t)
 }
 
 // jsonNow returns the time as a report has it.
 func jsonNow(t *testing.T) string {
 	t.Helper()
-	text, err := wire.Marshal(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(wire.Marshal(time.Now()))(t)
 	return string(text)
 }
 
@@ -68,9 +61,7 @@ func TestEveryNodeSeesTheReportsOfAll(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		server := principal.Caller{Role: principal.Server, GameID: 1}
-		if _, err := a.List(t.Context(), server); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("a server gets %v", err)
-		}
+		testkit.Fails(a.List(t.Context(), server))(t, apierror.Forbidden, "a server gets")
 	})
 }
 
@@ -128,9 +119,7 @@ func TestANodeThatWasKilledIsForgotten(t *testing.T) {
 	db := redistest.Single(t)
 	killed, other := newNode(db, "killed", &Reading{}), newNode(db, "other", &Reading{})
 	killed.report.At = time.Now().Add(-2 * shownFor)
-	if err := killed.store.write(t.Context(), killed.report); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, killed.store.write(t.Context(), killed.report))
 	other.write(t.Context(), false)
 	if all := list(t, other); len(all) != 1 || all[0].ID != "other" {
 		t.Errorf("%+v", all)
@@ -150,9 +139,7 @@ func TestNodesWhoseClocksAreBehindAreSeen(t *testing.T) {
 	for id, at := range map[string]time.Time{"a": at, "b": at.Add(time.Second), "killed": at.Add(-2 * shownFor)} {
 		n := newNode(db, id, &Reading{})
 		n.report.At = at
-		if err := n.store.write(t.Context(), n.report); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, n.store.write(t.Context(), n.report))
 	}
 	if all := list(t, newNode(db, "c", &Reading{})); len(all) != 2 {
 		t.Errorf("a command sees %+v", all)
@@ -173,9 +160,7 @@ func TestANodeThatStopsRemovesItsReport(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 	<-reading
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 	if all := list(t, newNode(db, "b", &Reading{})); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
@@ -198,10 +183,7 @@ func peer(t *testing.T, status int, body string) (address string) {
 // frozenPeer accepts connections and never replies.
 func frozenPeer(t *testing.T) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }
@@ -237,8 +219,6 @@ func TestANodeAsksOthersWithoutTheStore(t *testing.T) {
 		if got := a.OtherServes(t.Context()); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if err := db.Client.Del(t.Context(), keys.Nodes()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Del(t.Context(), keys.Nodes()).Err())
 	}
 }

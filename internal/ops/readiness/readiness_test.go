@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/store/storeclock"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -242,10 +243,7 @@ func TestServersWithoutMaxmemoryAreLogged(t *testing.T) {
 // run runs a monitor of a server until the test ends, and waits until it has started.
 func run(t *testing.T, s *redistest.Server) *Monitor {
 	t.Helper()
-	db, err := redisdb.Open(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(s.URL()))(t)
 	m := NewMonitor(db, redisdb.Requirements{Durable: true, FreeShards: 1}, redisdb.NewWatermark(slog.Default()),
 		slog.Default())
 	ctx, stop := context.WithCancel(t.Context())
@@ -253,9 +251,7 @@ func run(t *testing.T, s *redistest.Server) *Monitor {
 	go func() { ended <- m.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		testkit.WantError(t, <-ended, context.Canceled)
 		_ = db.Close()
 	})
 	<-m.Started()
@@ -294,16 +290,12 @@ func TestAPromiseThatTheStoreBreaksLaterIsNoticedAndSoIsItsReturn(t *testing.T) 
 				t.Errorf("%s: ready is %v only after %v", name, ready, took)
 			}
 		}
-		if err := c.spoil().Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, c.spoil().Err())
 		waitFor(false)
 		if got := m.Report().Checks[0]; got.OK || !strings.Contains(got.Detail, c.detail) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if err := c.mend().Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, c.mend().Err())
 		waitFor(true)
 	}
 }
@@ -317,9 +309,7 @@ func TestANodeThatCannotReadTheStoreAnyMoreIsNotReady(t *testing.T) {
 		layout int
 		ready  bool
 	}{{redisdb.NewestLayout() + 1, false}, {redisdb.NewestLayout(), true}} {
-		if err := server.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, c.layout).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, server.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, c.layout).Err())
 		began := time.Now()
 		redistest.Eventually(t, "the layout is noticed", func() bool { return m.IsReady() == c.ready })
 		if took := time.Since(began); took > noticeLimit {
@@ -332,9 +322,7 @@ func TestAFullStoreIsReady(t *testing.T) {
 	s := redistest.StartFor(t, "--appendonly", "yes")
 	m := run(t, s)
 	server := redistest.Dial(t, s)
-	if err := server.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if err := server.Set(t.Context(), "x", 1, 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
 		t.Fatalf("the store is not full: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,10 +61,7 @@ func (f *fixture) record(caller principal.Caller, target string) {
 func (f *fixture) list(q trail.Query) (targets []string) {
 	f.t.Helper()
 	for {
-		page, err := f.List(f.t.Context(), operator, q)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		page := testkit.Must(f.List(f.t.Context(), operator, q))(f.t)
 		if len(page.Records) > q.Limit {
 			f.t.Errorf("a page of %d has %d records", q.Limit, len(page.Records))
 		}
@@ -100,10 +98,7 @@ func TestRecordsAreListedNewestFirst(t *testing.T) {
 		f.expect(trail.Query{Target: "user:2", Actor: "server:abc"}, "user:2")
 		f.expect(trail.Query{From: time.Now().Add(time.Minute)})
 		f.expect(trail.Query{From: time.Now().Add(-time.Minute), Target: "user:1"}, "user:1")
-		page, err := f.List(t.Context(), operator, trail.Query{Limit: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(f.List(t.Context(), operator, trail.Query{Limit: 2}))(t)
 		f.record(operator, "user:9") // a page goes on where it was, whatever comes meanwhile
 		f.expect(trail.Query{BeforeID: page.NextBefore}, "user:2", "user:1")
 
@@ -159,10 +154,8 @@ func TestRecordsOfAReleaseBeforeAreRead(t *testing.T) {
 			Stream: keys.Trail("server"), ID: "2-0",
 			Values: []string{"at", "1000", "act", `{"actor":"server:abc","gameId":3,"action":"credit","target":"user:2"}`},
 		}
-		if err := errors.Join(db.Client.XAdd(t.Context(), before).Err(),
-			db.Client.Incr(t.Context(), keys.TrailNumber()).Err()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, errors.Join(db.Client.XAdd(t.Context(), before).Err(),
+			db.Client.Incr(t.Context(), keys.TrailNumber()).Err()))
 		f.record(server, "user:3")
 		f.expect(trail.Query{}, "user:3", "user:2", "user:1")
 		f.expect(trail.Query{GameID: 3}, "user:3", "user:2")
@@ -209,10 +202,7 @@ func TestRecordsOfManyNodesHaveNumbersWithoutGaps(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		page, err := newFixture(t, db).List(t.Context(), operator, trail.Query{Limit: nodes * writes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Must(newFixture(t, db).List(t.Context(), operator, trail.Query{Limit: nodes * writes}))(t)
 		for i, r := range page.Records {
 			if r.ID != int64(nodes*writes-i) {
 				t.Fatalf("record %d from the end has the number %d", i, r.ID)
@@ -256,18 +246,14 @@ func TestOnlyTheOperatorReadsTheTrail(t *testing.T) {
 	for _, caller := range []principal.Caller{
 		{}, server, {Role: principal.Player, UserID: 1, GameID: 3}, {Role: principal.System},
 	} {
-		if _, err := f.List(t.Context(), caller, trail.Query{Limit: 1}); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("%+v gets %v", caller, err)
-		}
+		testkit.Fails(f.List(t.Context(), caller, trail.Query{Limit: 1}))(t, apierror.Forbidden, "%+v gets", caller)
 	}
 }
 
 func TestARecordThatTheStoreDoesNotTakeIsAnErrorInTheLog(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Close())
 	f.record(operator, "user:1")
 	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
 	const record = `"actor":"operator:2","action":"credit","target":"user:1","before":{"volume":1},` +
@@ -293,9 +279,7 @@ func TestTheRoutineOfAServerKeyIsCountedInTheLog(t *testing.T) {
 	}
 	f.record(server, "user:1") // money
 	stop()
-	if err := f.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.Run(ctx))
 	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], `"msg":"staff write","actor":"server:abc","action":"credit"`) ||
 		!strings.Contains(lines[1], `"level":"INFO","msg":"writes of a server key","actor":"server:abc","gameId":3,`+
@@ -311,10 +295,7 @@ func TestTheRoutineOfAServerKeyIsCountedInTheLog(t *testing.T) {
 // in the log when the node ends without it.
 func TestWhatAServerKeyFailedToWriteIsRecordedWhenTheStoreIsBack(t *testing.T) {
 	store := redistest.StartFor(t)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixture(t, db)
 	ctx, stop := context.WithCancel(t.Context())
@@ -327,9 +308,7 @@ func TestWhatAServerKeyFailedToWriteIsRecordedWhenTheStoreIsBack(t *testing.T) {
 		lost.Target = fmt.Sprint("room:", i)
 		f.Record(ctx, lost)
 	}
-	if err := store.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, store.Restart())
 	redistest.Eventually(t, "the records are in the trail", func() bool {
 		page, err := f.List(t.Context(), operator, trail.Query{Limit: 100})
 		return err == nil && len(page.Records) == 20
@@ -338,9 +317,7 @@ func TestWhatAServerKeyFailedToWriteIsRecordedWhenTheStoreIsBack(t *testing.T) {
 	lost.Target = "room:last"
 	f.Record(ctx, lost)
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, <-ended)
 	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], `"actions":{"finishRoom":21},"unknown":21}`) ||
 		!strings.Contains(lines[1], `"msg":"staff write not in the trail","actor":"server:abc","action":"finishRoom",`+

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -61,15 +62,11 @@ func TestFinishLooksAgainWhenNodesStartMeanwhile(t *testing.T) {
 		layout + 1: "run the release that raised it", // as this build finds afterwards
 	} {
 		db := redistest.Single(t)
-		if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err())
 		starts := sync.OnceFunc(func() {
 			text := fmt.Sprintf(`{"id":"n","oldestLayout":%d,"newestLayout":%d,"at":%q}`, layout, newest,
 				time.Now().Format(time.RFC3339Nano))
-			if err := db.Client.HSet(t.Context(), keys.Nodes(), "n", text).Err(); err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, db.Client.HSet(t.Context(), keys.Nodes(), "n", text).Err())
 		})
 		redistest.ObserveCommands(db, func(commands []redis.Cmder) {
 			if strings.HasPrefix(commands[0].Name(), "eval") {
@@ -90,9 +87,7 @@ func TestFinishIsRefusedWhereThereIsNothingToRaise(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		newest := redisdb.NewestLayout()
 		for layout, isReadable := range map[int]bool{newest: true, newest + 1: false, redisdb.OldestLayout() - 1: false} {
-			if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err())
 			p, err := Finish(t.Context(), db)
 			unmet := redisdb.RequirementError{}
 			if err == nil || errors.As(err, &unmet) == isReadable || p.Next != layout {

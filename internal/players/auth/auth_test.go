@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -94,23 +95,15 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	f := &fixture{db: db, users: users.New(db), games: newGames(db), grants: &grants{}}
 	f.Service = auth.New(db, f.users, f.games, f.grants, o)
 	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
-	var err error
-	f.game, f.serverKey, err = f.games.Create(t.Context(), operator, games.Definition{
+	f.game, f.serverKey = testkit.Must2(f.games.Create(t.Context(), operator, games.Definition{
 		Name: "Chess", SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "100", For: games.GrantForAny},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return f
 }
 
 func (f *fixture) guest(t *testing.T) auth.SignInResult {
 	t.Helper()
-	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return testkit.Must(f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID}))(t)
 }
 
 func (f *fixture) server() principal.Caller {
@@ -146,13 +139,9 @@ func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 		for _, bearer := range []string{
 			"", adminKey + "x", adminKey[1:], f.serverKey + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20),
 		} {
-			if _, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%.40q: %v", bearer, err)
-			}
+			testkit.Fails(f.Authenticate(t.Context(), bearer))(t, apierror.Unauthenticated, "%.40q", bearer)
 		}
-		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: 99}); !errors.Is(err, apierror.GameNotFound) {
-			t.Errorf("an unknown game: %v", err)
-		}
+		testkit.Fails(f.Guest(t.Context(), auth.GuestInput{GameID: 99}))(t, apierror.GameNotFound, "an unknown game")
 		_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(""), DeviceSecret: new("short")})
 		if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
 			t.Errorf("two wrong fields: %v", err)
@@ -227,9 +216,7 @@ func TestASignupGrantThatFailedIsGivenAtTheNextSignIn(t *testing.T) {
 		f := open(t, db)
 		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
 		f.grants.fail(apierror.StoreUnavailable)
-		if _, err := f.Guest(t.Context(), in); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("without a store: %v", err)
-		}
+		testkit.Fails(f.Guest(t.Context(), in))(t, apierror.StoreUnavailable, "without a store")
 		f.grants.fail(apierror.TokenNotFound)
 		s, err := f.Guest(t.Context(), in)
 		if err != nil || s.User.GrantGiven {
@@ -263,20 +250,12 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 			t.Errorf("%+v, %v", again.User, err)
 		}
 		for _, caller := range []principal.Caller{{Role: principal.Player, UserID: 1, GameID: f.game.ID}, operator, {}} {
-			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ServerSideID: "x"}); !errors.Is(
-				err,
-				apierror.Forbidden,
-			) {
-				t.Errorf("%+v: %v", caller, err)
-			}
+			testkit.Fails(f.Exchange(t.Context(), caller, auth.ExchangeInput{ServerSideID: "x"}))(
+				t, apierror.Forbidden, "%+v", caller)
 		}
 		for _, id := range []string{"", strings.Repeat("x", 256)} {
-			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: id}); !errors.Is(
-				err,
-				apierror.InvalidRequest,
-			) {
-				t.Errorf("%.10q: %v", id, err)
-			}
+			testkit.Fails(f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: id}))(
+				t, apierror.InvalidRequest, "%.10q", id)
 		}
 	})
 }
@@ -289,31 +268,20 @@ func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 		if err != nil || second.RefreshToken == first.RefreshToken || second.User.ID != first.User.ID {
 			t.Fatalf("%+v, %v", second, err)
 		}
-		third, err := f.Refresh(t.Context(), second.RefreshToken)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
-			t.Error(err)
-		}
+		third := testkit.Must(f.Refresh(t.Context(), second.RefreshToken))(t)
+		testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), third.AccessToken)))
 		other := f.guest(t)
 		for range 2 {
 			for _, used := range []auth.SignInResult{first, second, third} {
-				if _, err := f.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshTokenReused) {
-					t.Errorf("after a reuse: %v", err)
-				}
+				testkit.Fails(f.Refresh(t.Context(), used.RefreshToken))(t, apierror.RefreshTokenReused, "after a reuse")
 			}
 		}
-		if _, err := f.Refresh(t.Context(), other.RefreshToken); err != nil {
-			t.Errorf("another family: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.Refresh(t.Context(), other.RefreshToken)), "another family")
 		for _, text := range []string{
 			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken,
 			"prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
 		} {
-			if _, err := f.Refresh(t.Context(), text); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%.40q: %v", text, err)
-			}
+			testkit.Fails(f.Refresh(t.Context(), text))(t, apierror.Unauthenticated, "%.40q", text)
 		}
 		if text := redistest.Dump(t, db); strings.Contains(text, secretOf(third)) || strings.Contains(text, secretOf(other)) {
 			t.Error("the store holds a refresh token")
@@ -339,12 +307,8 @@ func TestAFamilyExpiresWhenItIsIdleOrTooOld(t *testing.T) {
 		wantTTL(time.Hour)
 		// As if 80 of its 90 minutes had passed.
 		until := time.Now().Add(10 * time.Minute).UnixMilli()
-		if err := db.Client.HSet(t.Context(), family, "until", until).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Refresh(t.Context(), s.RefreshToken); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), family, "until", until).Err())
+		testkit.Must(f.Refresh(t.Context(), s.RefreshToken))(t)
 		wantTTL(10 * time.Minute)
 	})
 }
@@ -358,18 +322,12 @@ func TestLogoutRevokesTheFamily(t *testing.T) {
 		} {
 			s := f.guest(t)
 			for range 2 {
-				if err := logout(s); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				testkit.Report(t, logout(s), "%s", name)
 			}
-			if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%s: Refresh returned %v", name, err)
-			}
+			testkit.Fails(f.Refresh(t.Context(), s.RefreshToken))(t, apierror.Unauthenticated, "%s: Refresh returned", name)
 		}
 		for _, bad := range [][2]string{{"", ""}, {"x", ""}, {"", "x"}} {
-			if err := f.Logout(t.Context(), bad[0], bad[1]); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%q: %v", bad, err)
-			}
+			testkit.WantError(t, f.Logout(t.Context(), bad[0], bad[1]), apierror.Unauthenticated, "%q", bad)
 		}
 	})
 }
@@ -377,30 +335,16 @@ func TestLogoutRevokesTheFamily(t *testing.T) {
 func TestALogoutNeedsTheSecretOfTheRefreshToken(t *testing.T) {
 	f := open(t, redistest.Single(t))
 	first := f.guest(t)
-	second, err := f.Refresh(t.Context(), first.RefreshToken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	third, err := f.Refresh(t.Context(), second.RefreshToken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := testkit.Must(f.Refresh(t.Context(), first.RefreshToken))(t)
+	third := testkit.Must(f.Refresh(t.Context(), second.RefreshToken))(t)
 	forged := third.RefreshToken[:strings.LastIndex(third.RefreshToken, "_")+1] + "FORGED"
 	for name, token := range map[string]string{"forged": forged, "old": first.RefreshToken} {
-		if err := f.Logout(t.Context(), "", token); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("a token that is %s: %v", name, err)
-		}
+		testkit.WantError(t, f.Logout(t.Context(), "", token), apierror.Unauthenticated, "a token that is %s", name)
 	}
-	if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
-		t.Errorf("the session has ended: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), third.AccessToken)), "the session has ended")
 	// The token before the newest one is that of a client whose reply was lost.
-	if err := f.Logout(t.Context(), "", second.RefreshToken); err != nil {
-		t.Error(err)
-	}
-	if _, err := f.Authenticate(t.Context(), third.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("after the logout: %v", err)
-	}
+	testkit.Report(t, f.Logout(t.Context(), "", second.RefreshToken))
+	testkit.Fails(f.Authenticate(t.Context(), third.AccessToken))(t, apierror.Unauthenticated, "after the logout")
 }
 
 func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
@@ -412,10 +356,7 @@ func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	me, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	me := testkit.Must(f.Authenticate(t.Context(), f.guest(t).AccessToken))(t)
 	for _, secret := range []string{strings.Repeat("a", 32), strings.Repeat("abcd", 64)} {
 		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}
 		_, err := f.Guest(t.Context(), in)
@@ -428,9 +369,8 @@ func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
 	}
 	for range 100 {
 		secret := hex.EncodeToString([]byte(rand.Text()[:16]))
-		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil {
-			t.Errorf("%s: %v", secret, err)
-		}
+		testkit.Report(t, testkit.ErrorOf(f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret})),
+			"%s", secret)
 	}
 }
 
@@ -438,12 +378,9 @@ func TestTheSecretOfANewDeviceIsNotMonotonous(t *testing.T) {
 func TestAPlayerWithASecretAndANameOfBeforeStillSignsIn(t *testing.T) {
 	f := open(t, redistest.Single(t))
 	secret := strings.Repeat("a", 32)
-	user, err := f.SignInDevice(t.Context(), f.game.ID, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := testkit.Must(f.SignInDevice(t.Context(), f.game.ID, secret))(t)
 	name := "Ⓐdmin"
-	_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name})
+	_, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: &name})
 	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 1 || e.FieldErrors[0].Field != "username" {
 		t.Errorf("a new player is called %s: %v", name, err)
 	}
@@ -469,12 +406,8 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 			t.Errorf("%+v, %v", back.User, err)
 		}
 		other, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
-		if _, err := f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(
-			err,
-			apierror.AlreadyLinked,
-		) {
-			t.Errorf("another's secret: %v", err)
-		}
+		testkit.Fails(f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}))(
+			t, apierror.AlreadyLinked, "another's secret")
 		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{
 			UserID:       &me.UserID,
 			ServerSideID: new("ada"),
@@ -510,9 +443,7 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 				apierror.UserNotFound,
 			},
 		} {
-			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
-				t.Errorf("%s: %v, want %v", test.name, err, test.want)
-			}
+			testkit.Fails(f.Link(t.Context(), test.caller, test.in))(t, test.want, "%s", test.name)
 		}
 	})
 }
@@ -520,10 +451,7 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 func TestATicketIsValidOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
-		c, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(f.Authenticate(t.Context(), f.guest(t).AccessToken))(t)
 		ticket, err := f.IssueTicket(t.Context(), c)
 		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Secret) {
 			t.Fatalf("%+v, %v", ticket, err)
@@ -547,9 +475,7 @@ func TestATicketIsValidOnce(t *testing.T) {
 			t.Errorf("%d redeemed it", won.Load())
 		}
 		f.ahead.Store(int64(15*time.Minute + 2*time.Second))
-		if _, err := f.IssueTicket(t.Context(), c); !errors.Is(err, apierror.AccessTokenExpired) {
-			t.Errorf("a ticket for an expired token: %v", err)
-		}
+		testkit.Fails(f.IssueTicket(t.Context(), c))(t, apierror.AccessTokenExpired, "a ticket for an expired token")
 		f.ahead.Store(int64(14*time.Minute + 50*time.Second))
 		ticket, err = f.IssueTicket(t.Context(), c)
 		if err != nil || ticket.ExpiresIn > 12*time.Second {
@@ -560,24 +486,13 @@ func TestATicketIsValidOnce(t *testing.T) {
 
 func TestWithoutAStoreSignInsFailAndTokensStayValid(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := open(t, db)
 	s := f.guest(t)
-	if _, err := f.Authenticate(t.Context(), s.AccessToken); err != nil { // now the node knows which sessions have ended
-		t.Fatal(err)
-	}
+	testkit.Must(f.Authenticate(t.Context(), s.AccessToken))(t) // now the node knows which sessions have ended
 	server.Kill()
-	if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID}); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Errorf("a sign-in: %v", err)
-	}
-	if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Errorf("a refresh: %v", err)
-	}
-	if _, err := f.Authenticate(t.Context(), s.AccessToken); err != nil {
-		t.Errorf("a token: %v", err)
-	}
+	testkit.Fails(f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID}))(t, apierror.StoreUnavailable, "a sign-in")
+	testkit.Fails(f.Refresh(t.Context(), s.RefreshToken))(t, apierror.StoreUnavailable, "a refresh")
+	testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), s.AccessToken)), "a token")
 }

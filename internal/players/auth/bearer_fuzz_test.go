@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // FuzzBearer shows any bearer token. None but those that were issued is a caller's.
@@ -18,14 +19,8 @@ func FuzzBearer(f *testing.F) {
 	service := auth.New(db, people, all, &grants{}, auth.Options{
 		SigningKeys: [][]byte{signingKey}, AdminKeys: [][]byte{[]byte(adminKey)},
 	})
-	game, serverKey, err := all.Create(f.Context(), operator, games.Definition{Name: "Chess"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	guest, err := service.Guest(f.Context(), auth.GuestInput{GameID: game.ID})
-	if err != nil {
-		f.Fatal(err)
-	}
+	game, serverKey := testkit.Must2(all.Create(f.Context(), operator, games.Definition{Name: "Chess"}))(f)
+	guest := testkit.Must(service.Guest(f.Context(), auth.GuestInput{GameID: game.ID}))(f)
 	issued := map[string]bool{adminKey: true, serverKey: true, guest.AccessToken: true}
 	f.Add(adminKey)
 	header, rest, _ := strings.Cut(guest.AccessToken, ".")

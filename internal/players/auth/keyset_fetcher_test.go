@@ -12,6 +12,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestKeySetsAreFetchedFromPublicAddressesOnly(t *testing.T) {
@@ -47,10 +48,7 @@ type listener struct {
 // listen starts a listener on loopback that handles each connection.
 func listen(t *testing.T, handle func(net.Conn)) *listener {
 	t.Helper()
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l := &listener{Listener: inner}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {

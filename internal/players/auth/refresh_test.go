@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // otherNode returns a service on the same store, with the game of the fixture.
@@ -29,25 +29,17 @@ func familyOf(s auth.SignInResult) string { return strings.Split(s.RefreshToken,
 func (f *fixture) letRotationPass(t *testing.T, s auth.SignInResult, d time.Duration) {
 	t.Helper()
 	family := keys.RefreshFamily(s.User.ID, familyOf(s))
-	if err := f.db.Client.HIncrBy(t.Context(), family, "rotated", -d.Milliseconds()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, f.db.Client.HIncrBy(t.Context(), family, "rotated", -d.Milliseconds()).Err())
 }
 
 func mustRefresh(t *testing.T, f *fixture, token string) auth.SignInResult {
 	t.Helper()
-	next, err := f.Refresh(t.Context(), token)
-	if err != nil {
-		t.Fatalf("Refresh returned %v", err)
-	}
-	return next
+	return testkit.Must(f.Refresh(t.Context(), token))(t, "Refresh returned")
 }
 
 func wantReused(t *testing.T, f *fixture, token string) {
 	t.Helper()
-	if _, err := f.Refresh(t.Context(), token); !errors.Is(err, apierror.RefreshTokenReused) {
-		t.Errorf("Refresh returned %v, want refresh_reused", err)
-	}
+	testkit.Fails(f.Refresh(t.Context(), token))(t, apierror.RefreshTokenReused, "Refresh returned")
 }
 
 func TestTwoTabsOnTwoNodesGetTheSameSuccessor(t *testing.T) {
@@ -62,9 +54,7 @@ func TestTwoTabsOnTwoNodesGetTheSameSuccessor(t *testing.T) {
 				node := []*fixture{here, there}[i%2]
 				wg.Go(func() {
 					next, err := node.Refresh(t.Context(), s.RefreshToken)
-					if err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, err)
 					got[i] = next.RefreshToken
 				})
 			}
@@ -105,9 +95,8 @@ func TestAReplacedRefreshTokenRevokesTheFamilyWhenItsSuccessorWasUsed(t *testing
 		for _, token := range []string{second.RefreshToken, third.RefreshToken} {
 			wantReused(t, f, token)
 		}
-		if _, err := f.Authenticate(t.Context(), third.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("an access token of the revoked family: %v", err)
-		}
+		testkit.Fails(f.Authenticate(t.Context(), third.AccessToken))(
+			t, apierror.Unauthenticated, "an access token of the revoked family")
 	})
 }
 
@@ -149,13 +138,10 @@ func TestAStoredRefreshIsConfirmedWhileItsSuccessorIsUnused(t *testing.T) {
 		s := f.guest(t)
 		next := mustRefresh(t, f, s.RefreshToken)
 		f.letRotationPass(t, s, time.Hour)
-		if err := f.ConfirmRefresh(t.Context(), s.RefreshToken); err != nil {
-			t.Errorf("an hour later: %v", err)
-		}
+		testkit.Report(t, f.ConfirmRefresh(t.Context(), s.RefreshToken), "an hour later")
 		mustRefresh(t, f, next.RefreshToken)
-		if err := f.ConfirmRefresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.RefreshTokenReused) {
-			t.Errorf("after its successor was used: %v", err)
-		}
+		testkit.WantError(t, f.ConfirmRefresh(t.Context(), s.RefreshToken), apierror.RefreshTokenReused,
+			"after its successor was used")
 		wantReused(t, f, next.RefreshToken)
 	})
 }
@@ -163,18 +149,11 @@ func TestAStoredRefreshIsConfirmedWhileItsSuccessorIsUnused(t *testing.T) {
 func TestSessionsOfARevokedServerKeyCannotBeRefreshed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
-		s, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ada"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ada"}))(t)
 		s = mustRefresh(t, f, s.RefreshToken)
 		keyID := games.ServerKeyID(f.serverKey)
-		if _, err := f.games.RevokeServerKey(t.Context(), operator, f.game.ID, keyID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Refresh returned %v", err)
-		}
+		testkit.Must(f.games.RevokeServerKey(t.Context(), operator, f.game.ID, keyID))(t)
+		testkit.Fails(f.Refresh(t.Context(), s.RefreshToken))(t, apierror.Unauthenticated, "Refresh returned")
 	})
 }
 
@@ -189,9 +168,7 @@ func TestWhoOwnsAnIdempotencyKey(t *testing.T) {
 	}
 	guest := func(secret *string, game int64) string {
 		owner, err := f.GuestKeyOwner(t.Context(), auth.GuestInput{GameID: game, DeviceSecret: secret})
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, err)
 		return owner
 	}
 	if guest(nil, 1) != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -31,15 +32,12 @@ func (f *fixture) run(t *testing.T) {
 // session has ended, and some more for a slow machine.
 func waitUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := redistest.Poll(6*time.Second, func() error {
+	testkit.Report(t, redistest.Poll(6*time.Second, func() error {
 		if !condition() {
 			return errors.New("not yet")
 		}
 		return nil
-	})
-	if err != nil {
-		t.Errorf("%s: %v", what, err)
-	}
+	}), "%s", what)
 }
 
 func isRefused(t *testing.T, f *fixture, bearer string) bool {
@@ -54,10 +52,7 @@ func isRefused(t *testing.T, f *fixture, bearer string) bool {
 // watch returns the close code with which a session ends on a node, 0 until then.
 func (f *fixture) watch(t *testing.T, bearer string) *atomic.Int64 {
 	t.Helper()
-	a, err := f.Authenticate(t.Context(), bearer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(f.Authenticate(t.Context(), bearer))(t)
 	code := new(atomic.Int64)
 	t.Cleanup(f.WatchSession(a, func(c int) { code.Add(int64(c)) }))
 	return code
@@ -71,11 +66,7 @@ func TestAnEndedSessionIsRefusedOnEveryNode(t *testing.T) {
 		bySignIn := func() auth.SignInResult { return here.guest(t) }
 		byRefresh := func() auth.SignInResult { return mustRefresh(t, here, here.guest(t).RefreshToken) }
 		byExchange := func() auth.SignInResult {
-			s, err := here.Exchange(t.Context(), here.server(), auth.ExchangeInput{ServerSideID: "ada"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return testkit.Must(here.Exchange(t.Context(), here.server(), auth.ExchangeInput{ServerSideID: "ada"}))(t)
 		}
 		for _, test := range []struct {
 			name  string
@@ -140,16 +131,9 @@ func TestAPlayerWhoseSessionsEndedSignsInAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
-		first, err := f.Guest(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.EndUserSessions(t.Context(), first.User.ID, sessions.CloseEnded); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Refresh(t.Context(), first.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Refresh returned %v", err)
-		}
+		first := testkit.Must(f.Guest(t.Context(), in))(t)
+		testkit.Check(t, f.EndUserSessions(t.Context(), first.User.ID, sessions.CloseEnded))
+		testkit.Fails(f.Refresh(t.Context(), first.RefreshToken))(t, apierror.Unauthenticated, "Refresh returned")
 		again, err := f.Guest(t.Context(), in)
 		if err != nil || again.User.ID != first.User.ID {
 			t.Fatalf("%+v, %v", again.User, err)
@@ -160,9 +144,8 @@ func TestAPlayerWhoseSessionsEndedSignsInAgain(t *testing.T) {
 		if !isRefused(t, f, first.AccessToken) {
 			t.Error("the new sign-in revives the old session")
 		}
-		if err := f.EndUserSessions(t.Context(), 99, sessions.CloseEnded); !errors.Is(err, apierror.UserNotFound) {
-			t.Errorf("an unknown player: %v", err)
-		}
+		testkit.WantError(t, f.EndUserSessions(t.Context(), 99, sessions.CloseEnded), apierror.UserNotFound,
+			"an unknown player")
 	})
 }
 
@@ -173,16 +156,10 @@ func TestAPlayerWhoseSessionsAClockAheadHasEndedSignsInAgain(t *testing.T) {
 	f := open(t, db)
 	in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
 	signIn := func() auth.SignInResult {
-		result, err := f.Guest(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result
+		return testkit.Must(f.Guest(t.Context(), in))(t)
 	}
 	end := func(user int64) {
-		if err := f.EndUserSessions(t.Context(), user, sessions.CloseEnded); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.EndUserSessions(t.Context(), user, sessions.CloseEnded))
 	}
 	first := signIn()
 	clock.Move(time.Hour)
@@ -207,12 +184,8 @@ func TestAFamilyThatBeganBeforeTheEndCannotBeRefreshed(t *testing.T) {
 		f := open(t, db)
 		s := f.guest(t)
 		now := time.Now().Add(time.Second).UnixMilli()
-		if err := db.Client.HSet(t.Context(), keys.User(s.User.ID), "ended", now).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Refresh returned %v", err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.User(s.User.ID), "ended", now).Err())
+		testkit.Fails(f.Refresh(t.Context(), s.RefreshToken))(t, apierror.Unauthenticated, "Refresh returned")
 	})
 }
 
@@ -222,14 +195,9 @@ func TestTheStoreHasNoFamilyOfADeletedPlayer(t *testing.T) {
 		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device, which is 32 bytes long")}
 		var last auth.SignInResult
 		for range 3 {
-			var err error
-			if last, err = f.Guest(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			last = testkit.Must(f.Guest(t.Context(), in))(t)
 		}
-		if err := f.EndDeletedUserSessions(t.Context(), last.User.ID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.EndDeletedUserSessions(t.Context(), last.User.ID))
 		redistest.EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {
 			left, err := server.Keys(ctx, "{u:"+strconv.FormatInt(last.User.ID, 10)+"}:refresh*").Result()
 			if len(left) > 0 {
@@ -244,35 +212,19 @@ func TestATicketOfAnEndedSessionIsRefused(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		s := f.guest(t)
-		a, err := f.Authenticate(t.Context(), s.AccessToken)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticket, err := f.IssueTicket(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Logout(t.Context(), "", s.RefreshToken); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.RedeemTicket(t.Context(), ticket.Secret); !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("RedeemTicket returned %v", err)
-		}
+		a := testkit.Must(f.Authenticate(t.Context(), s.AccessToken))(t)
+		ticket := testkit.Must(f.IssueTicket(t.Context(), a))(t)
+		testkit.Check(t, f.Logout(t.Context(), "", s.RefreshToken))
+		testkit.Fails(f.RedeemTicket(t.Context(), ticket.Secret))(t, apierror.Unauthenticated, "RedeemTicket returned")
 	})
 }
 
 func TestANodeThatWasCutOffCatchesUp(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	here := open(t, db)
-	cutOff, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cutOff := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = cutOff.Close() }()
 	there := open(t, cutOff)
 	var isCutOff atomic.Bool
@@ -290,9 +242,7 @@ func TestANodeThatWasCutOffCatchesUp(t *testing.T) {
 		t.Fatal("the token is refused before its session ends")
 	}
 	isCutOff.Store(true)
-	if err := here.Logout(t.Context(), "", s.RefreshToken); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, here.Logout(t.Context(), "", s.RefreshToken))
 	waitUntil(t, "polls without a store", func() bool { return failed.Load() >= 2 })
 	if isRefused(t, there, s.AccessToken) {
 		t.Fatal("the node was not cut off")
@@ -326,15 +276,11 @@ func TestAnExternalTokenCountsForADay(t *testing.T) {
 				t.Fatalf("%s: it expires in %v, %v", name, left, err)
 			}
 			f.ahead.Store(int64(24*time.Hour - time.Minute))
-			if _, err := f.Authenticate(t.Context(), token); err != nil {
-				t.Errorf("%s, nearly a day later: %v", name, err)
-			}
+			testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), token)), "%s, nearly a day later", name)
 			f.ahead.Store(int64(24*time.Hour + time.Second))
 			for _, node := range []*fixture{f, f.otherNode(t)} {
 				node.ahead.Store(f.ahead.Load())
-				if _, err := node.Authenticate(t.Context(), token); !errors.Is(err, apierror.AccessTokenExpired) {
-					t.Errorf("%s, a day later: %v", name, err)
-				}
+				testkit.Fails(node.Authenticate(t.Context(), token))(t, apierror.AccessTokenExpired, "%s, a day later", name)
 			}
 		}
 		f.ahead.Store(0)
@@ -358,9 +304,7 @@ func TestSessionsOfARemovedIssuerEnd(t *testing.T) {
 		p.accept(t, f, "/keys")
 		token, guest := p.lasting(t, nil), f.guest(t)
 		code := there.watch(t, token)
-		if err := f.EndIssuerSessions(t.Context(), f.game.ID, "https://id.example"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, f.EndIssuerSessions(t.Context(), f.game.ID, "https://id.example"))
 		waitUntil(t, "the token on another node", func() bool { return isRefused(t, there, token) && code.Load() == 4001 })
 		if isRefused(t, f, guest.AccessToken) {
 			t.Error("a guest of the game is signed out, too")
@@ -390,25 +334,14 @@ func TestAWatchedExternalSessionIsVerifiedAnew(t *testing.T) {
 				}), newProvider(t)
 				set := func(issuers []games.Issuer) {
 					settings := games.SettingsPatch{Issuers: &issuers}
-					if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: settings}); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: settings}))(t)
 				}
 				set([]games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: p.set(t)}})
 				f.run(t)
 				byToken, byTicket := f.watch(t, p.lasting(t, nil)), new(atomic.Int64)
-				a, err := f.Authenticate(t.Context(), p.lasting(t, map[string]any{"sub": "bob"}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				ticket, err := f.IssueTicket(t.Context(), a)
-				if err != nil {
-					t.Fatal(err)
-				}
-				redeemed, err := f.RedeemTicket(t.Context(), ticket.Secret)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := testkit.Must(f.Authenticate(t.Context(), p.lasting(t, map[string]any{"sub": "bob"})))(t)
+				ticket := testkit.Must(f.IssueTicket(t.Context(), a))(t)
+				redeemed := testkit.Must(f.RedeemTicket(t.Context(), ticket.Secret))(t)
 				defer f.WatchSession(redeemed, func(code int) { byTicket.Store(int64(code)) })()
 				checks := redistest.CountCommands(db)
 				waitUntil(t, "checks", func() bool { return checks.Load() >= 4 })
@@ -431,9 +364,7 @@ func TestAWatchedExternalSessionOutlivesAnOutageOfLessThanAnHour(t *testing.T) {
 	}), newProvider(t)
 	issuers := []games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: p.set(t)}}
 	settings := games.SettingsPatch{Issuers: &issuers}
-	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: settings}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: settings}))(t)
 	var isDown atomic.Bool
 	redistest.FailCommands(f.db, isDown.Load)
 	code := f.watch(t, p.lasting(t, nil))
@@ -463,31 +394,21 @@ func TestATokenOfAStoreThatWasReplacedIsExpired(t *testing.T) {
 	f := open(t, redistest.Single(t))
 	before := f.guest(t)
 	closed := f.watch(t, before.AccessToken)
-	a, err := f.Authenticate(t.Context(), before.AccessToken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ticket, err := f.IssueTicket(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(f.Authenticate(t.Context(), before.AccessToken))(t)
+	ticket := testkit.Must(f.IssueTicket(t.Context(), a))(t)
 	f.SetAcceptedEpoch(3)
 	if got := closed.Load(); got != sessions.CloseEnded {
 		t.Errorf("the socket is closed with %d", got)
 	}
-	if _, err := f.Authenticate(t.Context(), before.AccessToken); !errors.Is(err, apierror.AccessTokenExpired) {
-		t.Errorf("the access token returns %v", err)
-	}
-	if _, err := f.RedeemTicket(t.Context(), ticket.Secret); !errors.Is(err, apierror.AccessTokenExpired) {
-		t.Errorf("the ticket returns %v", err)
-	}
+	testkit.Fails(f.Authenticate(t.Context(), before.AccessToken))(
+		t, apierror.AccessTokenExpired, "the access token returns")
+	testkit.Fails(f.RedeemTicket(t.Context(), ticket.Secret))(t, apierror.AccessTokenExpired, "the ticket returns")
 	f.SetAcceptedEpoch(2) // a late look at the store
 	after := mustRefresh(t, f, before.RefreshToken)
-	a, err = f.Authenticate(t.Context(), after.AccessToken)
+	a, err := f.Authenticate(t.Context(), after.AccessToken)
 	if err != nil || a.UserID != before.User.ID {
 		t.Errorf("a token that was refreshed is of %v, %v", a.Caller, err)
 	}
-	if _, err := f.Authenticate(t.Context(), f.guest(t).AccessToken); err != nil {
-		t.Errorf("a token that was made since returns %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), f.guest(t).AccessToken)),
+		"a token that was made since returns")
 }

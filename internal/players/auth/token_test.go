@@ -30,15 +30,13 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // keyID returns the key id of a token.
 func keyID(t *testing.T, token string) string {
 	t.Helper()
-	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed, _ := testkit.Must2(jwt.NewParser().ParseUnverified(token, jwt.MapClaims{}))(t)
 	return parsed.Header["kid"].(string)
 }
 
@@ -48,11 +46,7 @@ func signed(t *testing.T, method jwt.SigningMethod, header map[string]any, claim
 	for name, value := range header {
 		token.Header[name] = value
 	}
-	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return testkit.Must(token.SignedString(key))(t)
 }
 
 func TestForgedAccessTokensAreRefused(t *testing.T) {
@@ -77,13 +71,8 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 	ours := func(change changes) string {
 		return signed(t, jwt.SigningMethodHS256, header, claims(change), signingKey)
 	}
-	if _, err := f.Authenticate(t.Context(), ours(nil)); err != nil {
-		t.Fatalf("the token that the table starts from is refused: %v", err)
-	}
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Authenticate(t.Context(), ours(nil)))(t, "the token that the table starts from is refused")
+	rsaKey := testkit.Must(rsa.GenerateKey(rand.Reader, 2048))(t)
 	der, _ := x509.MarshalPKIXPublicKey(&rsaKey.PublicKey)
 	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	hs := jwt.SigningMethodHS256
@@ -139,23 +128,14 @@ func TestAnotherGamesTokenActsInItsOwnGameOnly(t *testing.T) {
 func TestATokenExpiresToTheInstant(t *testing.T) {
 	f := open(t, redistest.Single(t))
 	token := f.guest(t).AccessToken
-	c, err := f.Authenticate(t.Context(), token) // now it is cached
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(f.Authenticate(t.Context(), token))(t) // now it is cached
 	f.SetClock(func() time.Time { return c.ExpiresAt.Add(-time.Nanosecond) })
-	if _, err := f.Authenticate(t.Context(), token); err != nil {
-		t.Errorf("just before: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(f.Authenticate(t.Context(), token)), "just before")
 	f.SetClock(func() time.Time { return c.ExpiresAt })
-	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.AccessTokenExpired) {
-		t.Errorf("at its expiry: %v", err)
-	}
+	testkit.Fails(f.Authenticate(t.Context(), token))(t, apierror.AccessTokenExpired, "at its expiry")
 	fresh := open(t, f.db) // a node that sees it for the first time
 	fresh.SetClock(func() time.Time { return c.ExpiresAt })
-	if _, err := fresh.Authenticate(t.Context(), token); !errors.Is(err, apierror.AccessTokenExpired) {
-		t.Errorf("at its expiry, on another node: %v", err)
-	}
+	testkit.Fails(fresh.Authenticate(t.Context(), token))(t, apierror.AccessTokenExpired, "at its expiry, on another node")
 }
 
 func TestSigningKeysRotate(t *testing.T) {
@@ -166,26 +146,13 @@ func TestSigningKeysRotate(t *testing.T) {
 	after := open(t, db, auth.Options{SigningKeys: [][]byte{newer}})
 	s := before.guest(t)
 	secret := "a secret of one device, which is 32 bytes long"
-	known, err := before.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := during.Authenticate(t.Context(), s.AccessToken); err != nil {
-		t.Errorf("while both are listed: %v", err)
-	}
-	if _, err := after.Authenticate(t.Context(), s.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("when the old key is gone: %v", err)
-	}
-	next, err := after.Refresh(t.Context(), s.RefreshToken)
-	if err != nil {
-		t.Fatalf("a refresh token outlives signing keys: %v", err)
-	}
-	if _, err := during.Authenticate(t.Context(), next.AccessToken); err != nil {
-		t.Errorf("the new key's: %v", err)
-	}
-	if _, err := before.Authenticate(t.Context(), next.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("the new key's on an old node: %v", err)
-	}
+	known := testkit.Must(before.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}))(t)
+	testkit.Report(t, testkit.ErrorOf(during.Authenticate(t.Context(), s.AccessToken)), "while both are listed")
+	testkit.Fails(after.Authenticate(t.Context(), s.AccessToken))(t, apierror.Unauthenticated, "when the old key is gone")
+	next := testkit.Must(after.Refresh(t.Context(), s.RefreshToken))(t, "a refresh token outlives signing keys")
+	testkit.Report(t, testkit.ErrorOf(during.Authenticate(t.Context(), next.AccessToken)), "the new key's")
+	testkit.Fails(before.Authenticate(t.Context(), next.AccessToken))(
+		t, apierror.Unauthenticated, "the new key's on an old node")
 	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil ||
 		back.User.ID != known.User.ID {
 		t.Errorf("the device after the rotation: %+v, %v", back.User, err)
@@ -208,19 +175,11 @@ func TestAMissingOrShortSigningKeyPanics(t *testing.T) {
 func BenchmarkAuthenticateACachedToken(b *testing.B) {
 	db := redistest.Single(b)
 	u, g := users.New(db), newGames(db)
-	game, _, err := g.Create(b.Context(), operator, games.Definition{Name: "Chess"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	game, _ := testkit.Must2(g.Create(b.Context(), operator, games.Definition{Name: "Chess"}))(b)
 	service := auth.New(db, u, g, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
-	s, err := service.Guest(b.Context(), auth.GuestInput{GameID: game.ID})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := testkit.Must(service.Guest(b.Context(), auth.GuestInput{GameID: game.ID}))(b)
 	for b.Loop() {
-		if _, err := service.Authenticate(b.Context(), s.AccessToken); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(service.Authenticate(b.Context(), s.AccessToken))(b)
 	}
 }
 
@@ -271,9 +230,7 @@ func (p *provider) add(t *testing.T, kids ...string) {
 		default:
 			p.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 }
 
@@ -288,9 +245,7 @@ func (p *provider) set(t *testing.T) []byte {
 			})
 		case *ecdsa.PublicKey:
 			point, err := public.Bytes()
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, err)
 			list = append(list, map[string]string{
 				"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:]),
 			})
@@ -306,9 +261,7 @@ func (p *provider) set(t *testing.T) []byte {
 		map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"},
 	)
 	text, err := wire.Marshal(map[string]any{"keys": list})
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, err)
 	return text
 }
 
@@ -345,12 +298,9 @@ func (p *provider) token(t *testing.T, kid string, change map[string]any) string
 // accept makes the game of a fixture accept the provider.
 func (p *provider) accept(t *testing.T, f *fixture, path string) {
 	t.Helper()
-	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
+	testkit.Must(f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
 		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", JWKSURL: p.URL + path}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 }
 
 func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
@@ -404,9 +354,7 @@ func TestForgedExternalTokensAreRefused(t *testing.T) {
 	rsaHeader := map[string]any{"kid": "rsa"}
 	good := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": now + 600}
 	twoAudiences := p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})
-	if _, err := f.Authenticate(t.Context(), twoAudiences); err != nil {
-		t.Fatalf("one of two audiences: %v", err)
-	}
+	testkit.Must(f.Authenticate(t.Context(), twoAudiences))(t, "one of two audiences")
 	for name, token := range map[string]string{
 		"alg none":             signed(t, jwt.SigningMethodNone, rsaHeader, good, jwt.UnsafeAllowNoneSignatureType),
 		"HS256 with the key":   signed(t, jwt.SigningMethodHS256, rsaHeader, good, der),
@@ -454,9 +402,7 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 		return err
 	}
 	advance := func(d time.Duration) { f.ahead.Add(int64(d)) }
-	if err := authenticate("ed"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, authenticate("ed"))
 	p.add(t, "ed2")
 	if err := authenticate("ed2"); !errors.Is(err, apierror.Unauthenticated) || p.fetches.Load() != 1 {
 		t.Errorf("a new key at once: %v after %d fetches", err, p.fetches.Load())
@@ -475,17 +421,13 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 		}
 	}
 	advance(24 * time.Hour)
-	if err := authenticate("ed2"); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("a day later: %v", err)
-	}
+	testkit.WantError(t, authenticate("ed2"), apierror.Unauthenticated, "a day later")
 	p.mu.Lock()
 	p.broken = false
 	delete(p.keys, "ed")
 	p.mu.Unlock()
 	advance(31 * time.Second)
-	if err := authenticate("ed2"); err != nil {
-		t.Errorf("when it is back: %v", err)
-	}
+	testkit.Report(t, authenticate("ed2"), "when it is back")
 }
 
 // A request may end before the fetch does. Then the issuer cannot be reached, not the store.
@@ -497,9 +439,7 @@ func TestARequestThatEndsBeforeTheKeysAreFetchedIsNotAuthenticated(t *testing.T)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := f.Authenticate(ctx, p.token(t, "ed", nil))
 		cancel()
-		if !errors.Is(err, apierror.Unauthenticated) {
-			t.Error(err)
-		}
+		testkit.WantError(t, err, apierror.Unauthenticated)
 	}
 }
 
@@ -509,9 +449,7 @@ func TestKeySetsBehindARedirectOrTooLongAreRefused(t *testing.T) {
 		f.SetKeySetTimeout(time.Second)
 		p.accept(t, f, path)
 		for range 2 {
-			if _, err := f.Authenticate(t.Context(), p.token(t, "ed", nil)); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%s: %v", path, err)
-			}
+			testkit.Fails(f.Authenticate(t.Context(), p.token(t, "ed", nil)))(t, apierror.Unauthenticated, "%s", path)
 		}
 		if n := p.fetches.Load(); n != 1 {
 			t.Errorf("%s: %d fetches", path, n)
@@ -521,12 +459,9 @@ func TestKeySetsBehindARedirectOrTooLongAreRefused(t *testing.T) {
 
 func TestAKeySetInTheSettings(t *testing.T) {
 	f, p := open(t, redistest.Single(t)), newProvider(t)
-	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
+	testkit.Must(f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
 		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: p.set(t)}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	f.ahead.Store(int64(48 * time.Hour)) // such a set does not get old
 	token := p.token(t, "ec", map[string]any{
 		"iat": time.Now().Add(48 * time.Hour).Unix(), "exp": time.Now().Add(49 * time.Hour).Unix(),
@@ -535,13 +470,9 @@ func TestAKeySetInTheSettings(t *testing.T) {
 		t.Errorf("%v after %d fetches", err, p.fetches.Load())
 	}
 	none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
-	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: none}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: none}))(t)
 	f.ahead.Add(int64(61 * time.Second))
-	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("a minute after the issuer was removed: %v", err)
-	}
+	testkit.Fails(f.Authenticate(t.Context(), token))(t, apierror.Unauthenticated, "a minute after the issuer was removed")
 }
 
 // Authenticate sends tokens of other issuers elsewhere, so only verify itself shows that it checks
@@ -565,15 +496,10 @@ func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		home, other, p := open(t, db), open(t, db), newProvider(t)
 		p.accept(t, other, "/keys")
-		guest, err := home.Authenticate(t.Context(), home.guest(t).AccessToken)
-		if err != nil {
-			t.Fatal(err)
-		}
+		guest := testkit.Must(home.Authenticate(t.Context(), home.guest(t).AccessToken))(t)
 		token := p.token(t, "ed", nil)
 		u, err := home.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token})
-		if !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Link returned %+v, %v", u, err)
-		}
+		testkit.WantError(t, err, apierror.Unauthenticated, "Link returned %+v", u)
 		if u, err := home.users.Find(t.Context(), guest.UserID); err != nil || u.Kind != users.KindGuest {
 			t.Errorf("the guest is now %+v, %v", u, err)
 		}
@@ -588,10 +514,7 @@ func TestWhichKeySetsAreUsable(t *testing.T) {
 	encode := base64.RawURLEncoding.EncodeToString
 	p := newProvider(t)
 	ed := encode(p.keys["ed"].Public().(ed25519.PublicKey))
-	point, err := p.keys["ec"].Public().(*ecdsa.PublicKey).Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	point := testkit.Must(p.keys["ec"].Public().(*ecdsa.PublicKey).Bytes())(t)
 	x, y := encode(point[1:33]), encode(point[33:])
 	modulus := func(bits int) string {
 		n := make([]byte, bits/8)

@@ -19,6 +19,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -63,10 +65,7 @@ func create(t *testing.T, s *games.Service, d games.Definition) (games.Game, str
 	if d.Name == "" {
 		d.Name = "Chess"
 	}
-	g, key, err := s.Create(t.Context(), operator, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, key := testkit.Must2(s.Create(t.Context(), operator, d))(t)
 	return g, key
 }
 
@@ -93,10 +92,7 @@ func TestAGameIsReadAsCreated(t *testing.T) {
 				MatchTimeoutSeconds: new(games.Seconds(1500 * time.Millisecond)),
 			},
 		})
-		read, err := open(db).Get(t.Context(), operator, created.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := testkit.Must(open(db).Get(t.Context(), operator, created.ID))(t)
 		if read.Name != "Chess" ||
 			strings.Join(read.Origins, " ") != "https://chess.example.com https://*.example.org null" ||
 			read.SignupGrant.Units != 1<<53-1 ||
@@ -108,9 +104,7 @@ func TestAGameIsReadAsCreated(t *testing.T) {
 			read.Settings.IdleTimeout != 15*time.Minute {
 			t.Errorf("settings %+v", read.Settings)
 		}
-		if _, err := open(db).Get(t.Context(), operator, created.ID+1); !errors.Is(err, apierror.GameNotFound) {
-			t.Errorf("an unknown game: %v", err)
-		}
+		testkit.Fails(open(db).Get(t.Context(), operator, created.ID+1))(t, apierror.GameNotFound, "an unknown game")
 	})
 }
 
@@ -207,32 +201,22 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 				DecimalAmount: "5",
 			}},
 		)
-		if _, err := s.Get(t.Context(), operator, g.ID); err != nil { // now it is cached
-			t.Fatal(err)
-		}
+		testkit.Must(s.Get(t.Context(), operator, g.ID))(t) // now it is cached
 		p := games.PatchInput{Version: 1, Name: new("Go"), Settings: games.SettingsPatch{MaxPlayers: new(2)}}
-		if _, err := s.Patch(t.Context(), operator, g.ID, p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Patch(t.Context(), operator, g.ID, p))(t)
 		got, err := s.Get(t.Context(), operator, g.ID)
 		if err != nil || got.Name != "Go" || got.Settings.MaxPlayers != 2 || got.Version != 2 || len(got.Origins) != 1 ||
 			got.SignupGrant == nil {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Patch(t.Context(), operator, g.ID, games.PatchInput{Version: 1, Name: new("Old")}); !errors.Is(
-			err,
-			apierror.VersionConflict,
-		) {
-			t.Errorf("a change of an older version: %v", err)
-		}
+		testkit.Fails(s.Patch(t.Context(), operator, g.ID, games.PatchInput{Version: 1, Name: new("Old")}))(
+			t, apierror.VersionConflict, "a change of an older version")
 		got, err = s.Patch(t.Context(), operator, g.ID,
 			games.PatchInput{SignupGrant: wire.Given[games.SignupGrantInput](nil)})
 		if err != nil || got.SignupGrant != nil || got.Name != "Go" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Patch(t.Context(), operator, 99, games.PatchInput{}); !errors.Is(err, apierror.GameNotFound) {
-			t.Errorf("an unknown game: %v", err)
-		}
+		testkit.Fails(s.Patch(t.Context(), operator, 99, games.PatchInput{}))(t, apierror.GameNotFound, "an unknown game")
 	})
 }
 
@@ -249,9 +233,7 @@ func TestConcurrentPatchesLoseNothing(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, change := range changes {
 			wg.Go(func() {
-				if _, err := open(db).Patch(t.Context(), operator, g.ID, change); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, testkit.ErrorOf(open(db).Patch(t.Context(), operator, g.ID, change)))
 			})
 		}
 		wg.Wait()
@@ -268,17 +250,10 @@ func TestAnotherNodeSeesAChangeWithinTwoSeconds(t *testing.T) {
 	db := redistest.Single(t)
 	a, b := open(db), open(db)
 	g, _ := create(t, a, games.Definition{})
-	if _, err := b.Get(t.Context(), operator, g.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Patch(t.Context(), operator, g.ID, games.PatchInput{Name: new("Go")}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(b.Get(t.Context(), operator, g.ID))(t)
+	testkit.Must(a.Patch(t.Context(), operator, g.ID, games.PatchInput{Name: new("Go")}))(t)
 	for deadline := time.Now().Add(2 * time.Second); ; {
-		got, err := b.Get(t.Context(), operator, g.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(b.Get(t.Context(), operator, g.ID))(t)
 		if got.Name == "Go" {
 			return
 		}
@@ -299,36 +274,23 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 		if strings.Contains(redistest.Dump(t, db), first[len("psk_1_"):]) {
 			t.Error("the store holds the key")
 		}
-		_, second, err := s.AddServerKey(t.Context(), operator, g.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, second := testkit.Must2(s.AddServerKey(t.Context(), operator, g.ID))(t)
 		for key, id := range map[string]int64{first: g.ID, second: g.ID, otherKey: other.ID} {
 			if found, err := s.FindByServerKey(t.Context(), key); err != nil || found.ID != id {
 				t.Errorf("the key of game %d belongs to game %d, %v", id, found.ID, err)
 			}
 		}
-		if _, err := s.RevokeServerKey(t.Context(), operator, g.ID, g.ServerKeys()[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.RevokeServerKey(t.Context(), operator, g.ID, g.ServerKeys()[0].ID))(t)
 		for _, key := range []string{
 			first, "", "psk_", "psk_1", "psk_1_", "psk_x_y", "psk_99_" + second[6:], "psk_2_" + second[6:],
 			second[:len(second)-1], second + "A",
 		} {
-			if _, err := s.FindByServerKey(t.Context(), key); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%q: %v", key, err)
-			}
+			testkit.Fails(s.FindByServerKey(t.Context(), key))(t, apierror.Unauthenticated, "%q", key)
 		}
-		if _, err := s.FindByServerKey(t.Context(), second); err != nil {
-			t.Errorf("the second key: %v", err)
-		}
-		if _, err := s.RevokeServerKey(t.Context(), operator, g.ID, "nothing"); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("an unknown key: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(s.FindByServerKey(t.Context(), second)), "the second key")
+		testkit.Fails(s.RevokeServerKey(t.Context(), operator, g.ID, "nothing"))(t, apierror.InvalidRequest, "an unknown key")
 		for range 7 {
-			if _, _, err := s.AddServerKey(t.Context(), operator, g.ID); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must2(s.AddServerKey(t.Context(), operator, g.ID))(t)
 		}
 		if _, _, err := s.AddServerKey(t.Context(), operator, g.ID); !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("a ninth key: %v", err)
@@ -342,16 +304,9 @@ func TestANewServerKeyIsValidAtOnceOnOtherNodes(t *testing.T) {
 		here, there := open(db), open(db)
 		g, first := create(t, here, games.Definition{})
 		for range 3 {
-			if _, err := there.FindByServerKey(t.Context(), first); err != nil {
-				t.Fatal(err)
-			}
-			_, next, err := here.AddServerKey(t.Context(), operator, g.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := there.FindByServerKey(t.Context(), next); err != nil {
-				t.Errorf("the other node refuses the new key: %v", err)
-			}
+			testkit.Must(there.FindByServerKey(t.Context(), first))(t)
+			_, next := testkit.Must2(here.AddServerKey(t.Context(), operator, g.ID))(t)
+			testkit.Report(t, testkit.ErrorOf(there.FindByServerKey(t.Context(), next)), "the other node refuses the new key")
 		}
 	})
 }
@@ -367,10 +322,7 @@ func TestListReturnsAllGamesPageByPage(t *testing.T) {
 		}
 		var ids []int64
 		for after := int64(0); ; {
-			list, next, err := s.List(t.Context(), operator, after, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list, next := testkit.Must2(s.List(t.Context(), operator, after, 2))(t)
 			for _, g := range list {
 				ids = append(ids, g.ID)
 			}
@@ -405,9 +357,7 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 			t.Errorf("a second game with the issuer: %v", err)
 		}
 		none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
-		if _, err := s.Patch(t.Context(), operator, a.ID, games.PatchInput{Settings: none}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Patch(t.Context(), operator, a.ID, games.PatchInput{Settings: none}))(t)
 		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(
 			err,
 			apierror.Unauthenticated,
@@ -429,15 +379,12 @@ func TestNoRulesAreAnEmptyArray(t *testing.T) {
 			s,
 			games.Definition{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(`[{"path":"gold","max":10}]`)}},
 		)
-		g, err := s.Patch(
+		g = testkit.Must(s.Patch(
 			t.Context(),
 			operator,
 			g.ID,
 			games.PatchInput{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(none)}},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		))(t)
 		if text, err := wire.Marshal(g.Settings); err != nil || !strings.Contains(string(text), `"progressRules":[]`) {
 			t.Errorf("after %s: %s, %v", none, text, err)
 		}
@@ -489,9 +436,7 @@ func TestTheValidatorChecksRulesAndGrants(t *testing.T) {
 		if test.grant != nil {
 			p.SignupGrant = wire.Given(test.grant)
 		}
-		if _, err := s.Patch(t.Context(), operator, g.ID, p); !errors.Is(err, test.want) {
-			t.Errorf("Patch with %s returned %v, want %v", name, err, test.want)
-		}
+		testkit.Fails(s.Patch(t.Context(), operator, g.ID, p))(t, test.want, "Patch with %s returned", name)
 	}
 }
 
@@ -535,18 +480,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, operatorOnly},
 	} {
-		for i, want := range strings.Fields(verb.want) {
-			got := "ok"
-			if err := verb.call(callers[i]); err != nil {
-				got = err.Error()
-				if e, ok := apierror.As(err); ok {
-					got = e.Code
-				}
-			}
-			if got != want {
-				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
-			}
-		}
+		domaintest.WantCodes(t, verb.name, callers, strings.Fields(verb.want), verb.call)
 	}
 }
 
@@ -592,9 +526,7 @@ func TestSettlementsOfOldAndNewGames(t *testing.T) {
 	if err != nil || !strings.Contains(doc, `,"settlements":["server"]`) {
 		t.Fatal(doc, err)
 	}
-	if err := db.Client.HSet(ctx, key, "doc", strings.Replace(doc, `,"settlements":["server"]`, "", 1)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.HSet(ctx, key, "doc", strings.Replace(doc, `,"settlements":["server"]`, "", 1)).Err())
 	both := []games.Settlement{games.SettledByServer, games.SettledByConsensus}
 	old, err := open(db).Get(ctx, operator, g.ID)
 	if err != nil || !slices.Equal(old.Settings.Settlements, both) {

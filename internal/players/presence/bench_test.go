@@ -9,22 +9,17 @@ import (
 	"github.com/parlor-games/parlor/internal/players/presence"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // cpuOf returns the CPU time that the store has used so far.
 func cpuOf(b *testing.B, db *redisdb.DB) (used time.Duration) {
 	b.Helper()
-	info, err := db.Client.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := testkit.Must(db.Client.Info(b.Context(), "cpu").Result())(b)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if name == "used_cpu_sys" || name == "used_cpu_user" {
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			seconds := testkit.Must(strconv.ParseFloat(value, 64))(b)
 			used += time.Duration(seconds * float64(time.Second))
 		}
 	}
@@ -36,10 +31,7 @@ func cpuOf(b *testing.B, db *redisdb.DB) (used time.Duration) {
 // that all of them come.
 func BenchmarkStoreOf10000IdleSockets(b *testing.B) {
 	store := redistest.StartFor(b)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(store.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	f := newFixture(b, db)
 	var list []*room

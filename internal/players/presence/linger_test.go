@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -75,9 +76,7 @@ func TestANodeEndsNoLeaseUntilItHasRenewedItsOwnForALease(t *testing.T) {
 	db := redistest.Single(t)
 	const lasts = time.Hour
 	s, other := New(db, Options{Lease: lasts}), idempotency.NewNonce()
-	if err := db.Client.ZAdd(t.Context(), keys.PresenceLeases(), redis.Z{Score: 1, Member: other}).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.ZAdd(t.Context(), keys.PresenceLeases(), redis.Z{Score: 1, Member: other}).Err())
 	wantEnded := func(when string, want bool) {
 		t.Helper()
 		s.renew(t.Context())

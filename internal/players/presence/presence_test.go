@@ -13,15 +13,15 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/wallet"
-	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/presence"
-	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"go.uber.org/goleak"
 )
 
@@ -32,6 +32,7 @@ const shortLease = 800 * time.Millisecond
 
 // fixture is free rooms on a store.
 type fixture struct {
+	*domaintest.Players
 	t     testing.TB
 	db    *redisdb.DB
 	rooms *rooms.Service
@@ -41,7 +42,7 @@ var lastUser atomic.Int64 // players of all tests are different
 
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{t: t, db: db}
+	f := &fixture{Players: domaintest.NewPlayers(1), t: t, db: db}
 	f.rooms = rooms.New(db, f, f, f, rooms.Options{Shards: 3})
 	return f
 }
@@ -51,20 +52,6 @@ func (f *fixture) TokenByID(context.Context, int64, int64) (wallet.Token, error)
 }
 
 func (f *fixture) LedgerChanged(int64) {}
-
-func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
-	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
-}
-
-func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
-
-func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
-	return users.Profile{ID: id, Username: "Ann"}, nil
-}
-
-func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
-	return nil, nil
-}
 
 func newPlayer() principal.Caller {
 	return principal.Caller{Role: principal.Player, UserID: lastUser.Add(1), GameID: 1}
@@ -85,14 +72,11 @@ func (f *fixture) newRoom(players int) *room {
 	for range players {
 		r.players = append(r.players, newPlayer())
 	}
-	created, err := f.rooms.Create(f.t.Context(), r.players[0], rooms.CreateInput{MaxPlayers: 8}, idempotency.Receipt{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	created := testkit.Must(
+		f.rooms.Create(f.t.Context(), r.players[0], rooms.CreateInput{MaxPlayers: 8}, idempotency.Receipt{}),
+	)(f.t)
 	r.id = created.Room.RoomID
-	if r.topic, err = f.rooms.EventTopic(r.id); err != nil {
-		f.t.Fatal(err)
-	}
+	r.topic = testkit.Must(f.rooms.EventTopic(r.id))(f.t)
 	for _, p := range r.players[1:] {
 		r.join(p)
 	}
@@ -114,19 +98,14 @@ func (r *room) leave(p principal.Caller) {
 
 func (r *room) do(_ rooms.ChangeResult, err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Check(r.t, err)
 }
 
 // told returns the presence events of the room, "+0" for a player who is connected, "-0" for one
 // who is disconnected, by place in players.
 func (r *room) told() string {
 	r.t.Helper()
-	entries, err := r.db.Client.LRange(r.t.Context(), r.topic, 0, -1).Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	entries := testkit.Must(r.db.Client.LRange(r.t.Context(), r.topic, 0, -1).Result())(r.t)
 	var told []string
 	for i, entry := range entries {
 		h, ok := events.ParseHeader(entry)
@@ -163,10 +142,7 @@ func (r *room) wantTold(want ...string) {
 // never was.
 func (r *room) presence() string {
 	r.t.Helper()
-	now, err := r.rooms.Get(r.t.Context(), principal.Caller{Role: principal.Operator}, r.id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	now := testkit.Must(r.rooms.Get(r.t.Context(), principal.Caller{Role: principal.Operator}, r.id))(r.t)
 	text := ""
 	for _, p := range now.Presence {
 		switch {
@@ -197,10 +173,7 @@ func (f *fixture) startNode(o presence.Options) *node {
 
 func openAt(t testing.TB, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -216,9 +189,7 @@ func startNodeOn(t testing.TB, db *redisdb.DB, o presence.Options) *node {
 	go func() { ended <- n.Run(ctx) }()
 	n.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-ended)
 	})
 	t.Cleanup(n.stop)
 	return n
@@ -474,9 +445,7 @@ func TestWhatTheStoreLostIsStoredAgain(t *testing.T) {
 		db.Client.HDel(t.Context(), r.key(), fmt.Sprint("p", r.players[1].UserID)).Err(),
 		db.Client.Del(t.Context(), append(lost, keys.PresenceLeases(), keys.PresenceShards(lease))...).Err(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	redistest.Eventually(t, "the record is there again", func() bool { return r.presence() == "++" })
 	redistest.Eventually(t, "the lease has the room again", func() bool { return len(leasesOf(t, db, r)) == 1 })

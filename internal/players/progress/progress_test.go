@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -71,20 +72,13 @@ func newService(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Ser
 	if keys == nil {
 		keys = oneKey
 	}
-	s, err := New(db, gameRules(rules), everybody, Options{SigningKeys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return testkit.Must(New(db, gameRules(rules), everybody, Options{SigningKeys: keys}))(t)
 }
 
 func (s *Service) mustSave(t testing.TB, slot, state string, version int64) SaveInfo {
 	t.Helper()
 	in := SaveInput{Slot: slot, State: wire.RawJSON(state), BaseVersion: version}
-	saved, err := s.Save(context.Background(), annPlayer, in)
-	if err != nil {
-		t.Fatalf("save %s over version %d: %v", state, version, err)
-	}
+	saved := testkit.Must(s.Save(context.Background(), annPlayer, in))(t, "save %s over version %d", state, version)
 	if saved.Version != version+1 {
 		t.Fatalf("saved over version %d: got version %d", version, saved.Version)
 	}
@@ -93,10 +87,7 @@ func (s *Service) mustSave(t testing.TB, slot, state string, version int64) Save
 
 func (s *Service) mustLoad(t testing.TB, slot, state string, version int64) {
 	t.Helper()
-	loaded, err := s.Load(context.Background(), annPlayer, slot)
-	if err != nil {
-		t.Fatalf("load %s: %v", slot, err)
-	}
+	loaded := testkit.Must(s.Load(context.Background(), annPlayer, slot))(t, "load %s", slot)
 	if string(loaded.State) != state || loaded.Version != version {
 		t.Fatalf("loaded version %d %s, want version %d %s", loaded.Version, loaded.State, version, state)
 	}
@@ -116,10 +107,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	redistest.Each(t, test)
 	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		test(t, db)
 	})
@@ -196,11 +184,7 @@ func TestAHistoryIsReadWithoutItsStates(t *testing.T) {
 	bytesSent := func() int {
 		_, after, _ := strings.Cut(db.Client.Info(ctx, "stats").Val(), "total_net_output_bytes:")
 		number, _, _ := strings.Cut(after, "\r\n")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return testkit.Must(strconv.Atoi(number))(t)
 	}
 	before := bytesSent()
 	history, err := s.History(ctx, annPlayer, "main")
@@ -220,14 +204,10 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 			subscription = db.Client.SSubscribe(ctx, keys.UserEvents(ann))
 		}
 		defer func() { _ = subscription.Close() }()
-		if _, err := subscription.Receive(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(subscription.Receive(ctx))(t)
 		saved := s.mustSave(t, "main", `{"a":1}`, 0)
 		s.mustSave(t, "main", `{}`, 1)
-		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 1}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 1}))(t)
 		want := []string{
 			`"data":{"gameId":3,"slot":"main","version":1,"savedAt":"` + wire.FormatTime(saved.SavedAt) + `","size":7}}`,
 			`"version":2,`,
@@ -241,10 +221,7 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 			t.Errorf("the list expires in %v, want an hour", ttl)
 		}
 		for i, entry := range entries {
-			message, err := subscription.ReceiveMessage(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			message := testkit.Must(subscription.ReceiveMessage(ctx))(t)
 			if message.Payload != entry {
 				t.Errorf("channel: %s, list: %s", message.Payload, entry)
 			}
@@ -357,10 +334,7 @@ func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 			})
 		}
 		all.Wait()
-		loaded, err := s.Load(ctx, annPlayer, "main")
-		if err != nil {
-			t.Fatal(err)
-		}
+		loaded := testkit.Must(s.Load(ctx, annPlayer, "main"))(t)
 		for v := range loaded.Version {
 			if _, ok := made.Load(v + 1); !ok {
 				t.Errorf("version %d of %d was returned to nobody", v+1, loaded.Version)
@@ -373,10 +347,7 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		s, ctx := newService(t, db, `[{"path":"n","maxGainPerMinute":1000}]`), t.Context()
 		message := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), MessageID: "1"}
-		first, err := s.Save(ctx, annPlayer, message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := testkit.Must(s.Save(ctx, annPlayer, message))(t)
 		again := func(versions int64) {
 			t.Helper()
 			if saved, err := s.Save(ctx, annPlayer, message); err != nil || saved != first {
@@ -389,16 +360,14 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 		again(1)
 		// Ids count per connection: another save may come with the same.
 		other := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), BaseVersion: 1, MessageID: "1"}
-		if _, err := s.Save(ctx, annPlayer, other); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Save(ctx, annPlayer, other))(t)
 		again(2)
 		s.mustSave(t, "main", `{"n":3}`, 2)
 		s.mustSave(t, "main", `{"n":4}`, 3)
 		s.mustSave(t, "main", `{"n":5}`, 4)
 		again(5)
 		s.mustSave(t, "main", `{"n":6}`, 5)
-		_, err = s.Save(ctx, annPlayer, message) // no longer known, and still nothing is overwritten
+		_, err := s.Save(ctx, annPlayer, message) // no longer known, and still nothing is overwritten
 		wantError(t, err, apierror.VersionConflict)
 		_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":7}`), MessageID: "1"})
 		wantError(t, err, apierror.VersionConflict)
@@ -499,9 +468,7 @@ func TestLimitsOfASave(t *testing.T) {
 				BaseVersion: c.version,
 			})
 			if c.want == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				return
 			}
 			var fields []string
@@ -548,9 +515,7 @@ func TestThereAreSixteenSlots(t *testing.T) {
 			t.Fatalf("%d slots, %v", len(list), err)
 		}
 		s.mustSave(t, list[0].Slot, `{"a":1}`, 1)
-		if _, err := s.Save(ctx, player(bob, chess), SaveInput{Slot: "mine", State: wire.RawJSON(`{}`)}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Save(ctx, player(bob, chess), SaveInput{Slot: "mine", State: wire.RawJSON(`{}`)}))(t)
 	})
 }
 
@@ -561,9 +526,7 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 		s.mustSave(t, "main", `{"gold":2}`, 1)
 		s.mustSave(t, "main", `{"gold":3}`, 2)
 		key := keys.Save(ann, chess, "main")
-		if err := db.Client.HSet(ctx, key, "3", `{"gold":9}`).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(ctx, key, "3", `{"gold":9}`).Err())
 		_, err := s.Load(ctx, annPlayer, "main")
 		r := wantError(t, err, apierror.SaveTampered)
 		intact, ok := r.ExtraMembers["intact"].([]Revision)
@@ -580,9 +543,7 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 		if err != nil || len(history) != 3 || history[0].Version != 3 {
 			t.Fatalf("%+v, %v", history, err)
 		}
-		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 2}))(t)
 		s.mustLoad(t, "main", `{"gold":2}`, 4)
 		s.mustSave(t, "main", `{"gold":4}`, 4)
 
@@ -596,12 +557,8 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 			"a full bucket":   {"5:mark", markWith(mark, 5, "{}")},
 			"nothing":         {"5:mark", ""},
 		} {
-			if err := db.Client.HSet(ctx, key, fields...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Load(ctx, annPlayer, "main"); !errors.Is(err, apierror.SaveTampered) {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Check(t, db.Client.HSet(ctx, key, fields...).Err())
+			testkit.Fails(s.Load(ctx, annPlayer, "main"))(t, apierror.SaveTampered, "%s", name)
 			db.Client.HDel(ctx, key, "6", "6:mark")
 			db.Client.HSet(ctx, key, "5:mark", mark, "5", state, "ver", "5")
 			s.mustLoad(t, "main", `{"gold":4}`, 5)
@@ -685,22 +642,14 @@ func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 			return err
 		}
 		wantError(t, replace(`{"hero":{"gems":5,"xp":0}}`, 1), apierror.SaveRejected) // xp goes down
-		if err := replace(`{"hero":{"gems":5,"xp":1}}`, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, replace(`{"hero":{"gems":5,"xp":1}}`, 1))
 		s.mustSave(t, "main", `{"hero":{"xp":2},"b":1}`, 2)
 		s.mustLoad(t, "main", `{"hero":{"xp":2,"gems":5},"b":1}`, 3)
-		if err := replace(`{"hero":{"gems":0,"xp":2}}`, 3); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, replace(`{"hero":{"gems":0,"xp":2}}`, 3))
 		// What was spent does not come back with an older version.
-		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3}))(t)
 		s.mustLoad(t, "main", `{"hero":{"xp":2,"gems":0},"b":1}`, 5)
-		if err := replace(`{"hero":{"xp":3}}`, 5); err != nil { // the whole state: gems are gone
-			t.Fatal(err)
-		}
+		testkit.Check(t, replace(`{"hero":{"xp":3}}`, 5)) // the whole state: gems are gone
 		s.mustLoad(t, "main", `{"hero":{"xp":3}}`, 6)
 	})
 }
@@ -731,9 +680,7 @@ func TestARestoredVersionIsJudgedAgainstTheNewest(t *testing.T) {
 		s.mustSave(t, "main", `{"gold":1,"losses":5,"seed":"A"}`, 2)
 		s.mustSave(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 3)
 		wantError(t, restore(3), apierror.SaveRejected)
-		if err := restore(2); err != nil {
-			t.Errorf("a restore that breaks no rule: %v", err)
-		}
+		testkit.Report(t, restore(2), "a restore that breaks no rule")
 	})
 }
 
@@ -763,9 +710,7 @@ func TestASlotHasNoNameThatAddressesUse(t *testing.T) {
 			"replace": second(s.ReplaceState(t.Context(), principal.Caller{Role: principal.Operator},
 				ReplaceInput{UserID: ann, Slot: name, State: wire.RawJSON(`{}`)})),
 		} {
-			if !errors.Is(err, apierror.InvalidRequest) {
-				t.Errorf("%s of the slot %q: %v", verb, name, err)
-			}
+			testkit.WantError(t, err, apierror.InvalidRequest, "%s of the slot %q", verb, name)
 		}
 	}
 	s.mustSave(t, "...", `{}`, 0)
@@ -777,9 +722,7 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 	db := redistest.Single(t)
 	s, ctx := newService(t, db, ""), t.Context()
 	s.mustSave(t, "main", `{}`, 0)
-	if _, err := s.Save(ctx, player(cleo, poker), SaveInput{Slot: "main", State: wire.RawJSON(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.Save(ctx, player(cleo, poker), SaveInput{Slot: "main", State: wire.RawJSON(`{}`)}))(t)
 	server := func(game int64) principal.Caller { return principal.Caller{Role: principal.Server, GameID: game} }
 	forbidden, unknown, ok := apierror.Forbidden, apierror.UserNotFound, (*apierror.Error)(nil)
 	type results map[int64]*apierror.Error
@@ -867,15 +810,12 @@ func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 
 func TestShadowRulesAreOnlyLogged(t *testing.T) {
 	var log bytes.Buffer
-	s, err := New(
+	s := testkit.Must(New(
 		redistest.Single(t),
 		gameRules(`[{"path":"n","max":5,"mode":"shadow"},{"path":"g","serverOnly":true,"mode":"shadow"}]`),
 		everybody,
 		Options{SigningKeys: oneKey, Log: slog.New(slog.NewJSONHandler(&log, nil))},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	s.mustSave(t, "main", `{"n":6,"g":1}`, 0)
 	s.mustLoad(t, "main", `{"n":6,"g":1}`, 1)
 	for _, want := range []string{`"rule":"max"`, `"rule":"serverOnly"`, `"path":"n"`, `"user":7`} {
@@ -895,15 +835,12 @@ func TestRulesThatCannotBeParsedStopSaves(t *testing.T) {
 
 func TestAnUnreachableStoreIsReported(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	s := newService(t, db, "")
 	s.mustSave(t, "main", `{}`, 0)
 	server.Kill()
-	_, err = s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), BaseVersion: 1})
+	_, err := s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), BaseVersion: 1})
 	wantError(t, err, apierror.StoreUnavailable)
 	_, err = s.Load(t.Context(), annPlayer, "main")
 	wantError(t, err, apierror.StoreUnavailable)
@@ -1027,20 +964,14 @@ func TestTheVersionsOfAPlayerAreBoundedTogether(t *testing.T) {
 			s, caller, ctx := newService(t, db, ""), player(c.user, chess), t.Context()
 			state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
 			kept := func(slot string) (versions []int64) {
-				history, err := s.History(ctx, caller, slot)
-				if err != nil {
-					t.Fatal(err)
-				}
+				history := testkit.Must(s.History(ctx, caller, slot))(t)
 				for _, r := range history {
 					versions = append(versions, r.Version)
 				}
 				return versions
 			}
 			total := func() (bytes int) {
-				list, err := s.List(ctx, caller)
-				if err != nil {
-					t.Fatal(err)
-				}
+				list := testkit.Must(s.List(ctx, caller))(t)
 				for _, saved := range list {
 					bytes += len(kept(saved.Slot)) * len(state)
 				}
@@ -1051,9 +982,7 @@ func TestTheVersionsOfAPlayerAreBoundedTogether(t *testing.T) {
 				return err
 			}
 			for version := range int64(3) {
-				if err := save("a", version); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, save("a", version))
 			}
 			fit := c.max / len(state)
 			slots := 1
@@ -1077,9 +1006,7 @@ func TestTheVersionsOfAPlayerAreBoundedTogether(t *testing.T) {
 				if got := kept("a"); len(got) != 1 || got[0] != 3 {
 					t.Errorf("the first slot keeps %v, want the newest only", got)
 				}
-				if err := save("a", 3); err != nil { // over the version that goes
-					t.Error(err)
-				}
+				testkit.Report(t, save("a", 3)) // over the version that goes
 			}
 			stored := db.Client.HGet(ctx, keys.Saves(c.user, chess), keys.SavesBytesField).Val()
 			if stored != strconv.Itoa(total()) {
@@ -1095,9 +1022,7 @@ func TestTheOldestVersionGoesFirst(t *testing.T) {
 	save := func(slot string, version int64) {
 		t.Helper()
 		state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
-		if _, err := s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version}))(t)
 		before := time.Now().UnixMilli()
 		for time.Now().UnixMilli() == before { // versions of one millisecond have no order
 			runtime.Gosched()
@@ -1110,10 +1035,7 @@ func TestTheOldestVersionGoesFirst(t *testing.T) {
 	save("b", 2) // five versions fit
 	save("b", 3)
 	for slot, want := range map[string]string{"a": "[2]", "b": "[4 3 2 1]"} {
-		history, err := s.History(ctx, caller, slot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		history := testkit.Must(s.History(ctx, caller, slot))(t)
 		var versions []int64
 		for _, r := range history {
 			versions = append(versions, r.Version)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestRulesAreParsedOrRejectedWithEveryError(t *testing.T) {
@@ -143,10 +144,7 @@ func TestRulesCheckAState(t *testing.T) {
 		{"server only is restored", `"serverOnly":true`, `{"n":7}`, `{}`, 0, "", `{"n":7}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rules, err := ParseRules([]byte(`[{"path":"n",` + c.rule + `}]`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			rules := testkit.Must(ParseRules([]byte(`[{"path":"n",` + c.rule + `}]`)))(t)
 			state, _, violations := rules.check(wire.RawJSON(c.previous), wire.RawJSON(c.next), nil, c.elapsed)
 			var got []string
 			for _, v := range violations {
@@ -166,10 +164,7 @@ func TestRulesCheckAState(t *testing.T) {
 }
 
 func TestNoGainExceedsTheRateHoweverOftenThePlayerSaves(t *testing.T) {
-	rules, err := ParseRules([]byte(`[{"path":"n","maxGainPerMinute":60}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := testkit.Must(ParseRules([]byte(`[{"path":"n","maxGainPerMinute":60}]`)))(t)
 	// A cheater gains 5 a second and saves again after each rejection.
 	have, rates := 0, gainBuckets(nil)
 	const seconds = 600
@@ -197,10 +192,7 @@ func TestServerOnlyFieldsDeepInAState(t *testing.T) {
 		{`{}`, `{"a":{}}`, `{"a":{}}`, ""},
 		{`{"a":{"b":{"c":1}}}`, `{"a":5}`, ``, "serverOnly type"},
 	} {
-		rules, err := ParseRules([]byte(`[{"path":"a.b.c","serverOnly":true}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rules := testkit.Must(ParseRules([]byte(`[{"path":"a.b.c","serverOnly":true}]`)))(t)
 		state, _, violations := rules.check(wire.RawJSON(c.stored), wire.RawJSON(c.sent), nil, 0)
 		if c.violation != "" {
 			if len(violations) != 1 || violations[0].condition+" "+violations[0].code != c.violation {
@@ -220,13 +212,10 @@ func FuzzState(f *testing.F) {
 	} {
 		f.Add([]byte(seed), []byte(`{"a":{"b":2},"n":1}`))
 	}
-	rules, err := ParseRules(
+	rules := testkit.Must(ParseRules(
 		[]byte(`[{"path":"a.b","serverOnly":true},{"path":"n","maxGainPerMinute":5,"min":0,"max":9},` +
 			`{"path":"s","maxLength":4},{"path":"i.j","immutable":true},{"path":"m","monotonic":"up"}]`),
-	)
-	if err != nil {
-		f.Fatal(err)
-	}
+	))(f)
 	f.Fuzz(func(t *testing.T, sent, stored []byte) {
 		in, err := SaveInput{Slot: "main", State: sent}.normalized()
 		before, errBefore := SaveInput{Slot: "main", State: stored}.normalized()
@@ -283,10 +272,7 @@ func TestServerOnlyMembersKeepWhatIsStored(t *testing.T) {
 		{`{"a":{"b":1}}`, `{"a":{"c":[]}}`, `{"a":{"c":[],"b":1}}`, "a.c.d"},
 		{``, `{"a":{"c":{}}}`, `{"a":{"c":{}}}`, ""},
 	} {
-		parsed, err := ParseRules([]byte(rules))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := testkit.Must(ParseRules([]byte(rules)))(t)
 		got, _, violations := parsed.check(wire.RawJSON(c.stored), wire.RawJSON(c.sent), nil, 0)
 		var paths []string
 		for _, v := range violations {
@@ -303,10 +289,7 @@ func TestServerOnlyMembersKeepWhatIsStored(t *testing.T) {
 func TestManyServerOnlyRulesCopyTheStateOnce(t *testing.T) {
 	state := largeState()
 	allocated := func(rules int) int {
-		parsed, err := ParseRules([]byte(serverOnlyRules(rules)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := testkit.Must(ParseRules([]byte(serverOnlyRules(rules))))(t)
 		result := testing.Benchmark(func(b *testing.B) {
 			for b.Loop() {
 				parsed.check(state, state, nil, 0)
@@ -342,10 +325,7 @@ func BenchmarkServerOnlyRules(b *testing.B) {
 	state := largeState()
 	for _, n := range []int{0, 1, 10, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			rules, err := ParseRules([]byte(serverOnlyRules(n)))
-			if err != nil {
-				b.Fatal(err)
-			}
+			rules := testkit.Must(ParseRules([]byte(serverOnlyRules(n))))(b)
 			for b.Loop() {
 				rules.check(state, state, nil, 0)
 			}

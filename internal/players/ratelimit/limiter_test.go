@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/store/storeclock"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -93,9 +94,7 @@ func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 			last.RateLimitHeader() != `"money";r=0;t=4` {
 			t.Errorf("%+v %s %s", last, last.PolicyHeader(), last.RateLimitHeader())
 		}
-		if _, err := l.Allow(t.Context(), ratelimit.Money, "u2"); err != nil {
-			t.Errorf("another caller: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(l.Allow(t.Context(), ratelimit.Money, "u2")), "another caller")
 		for { // it is refilled by itself
 			if _, err := l.Allow(t.Context(), ratelimit.Money, "u1"); err == nil {
 				break
@@ -197,10 +196,7 @@ func attackTogether(t *testing.T, nodes []*ratelimit.Limiter, actor string) (too
 
 func TestASlowStoreDoesNotOpenTheLimits(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	const burst, share = 200, 50
 	limits := ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: burst, Scope: ratelimit.ScopeUser}}
@@ -209,9 +205,7 @@ func TestASlowStoreDoesNotOpenTheLimits(t *testing.T) {
 	allow := func(times int, user string) {
 		t.Helper()
 		for range times {
-			if _, err := l.Allow(t.Context(), ratelimit.Read, user); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(l.Allow(t.Context(), ratelimit.Read, user))(t)
 		}
 	}
 	allow(1, "u1")
@@ -249,9 +243,7 @@ func TestAClockThatWasAheadRefusesNobodyForLong(t *testing.T) {
 		return ratelimit.New(db, limits).Allow(t.Context(), ratelimit.SignIn, "ip:192.0.2.7")
 	}
 	clock.Move(ahead)
-	if _, err := take(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(take())(t)
 	ahead = 0
 	clock.Move(0)
 	db.Clock = storeclock.New(storeclock.SystemSource())
@@ -273,10 +265,7 @@ func TestAClockThatWasAheadRefusesNobodyForLong(t *testing.T) {
 func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 	const requests, patience = 40, 700 * time.Millisecond
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	l := startLimiter(t, db, ratelimit.DefaultLimits())
 	server.Pause()
@@ -401,15 +390,11 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 		limits := ratelimit.Limits{ratelimit.Money: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser}}
 		l := ratelimit.New(db, limits)
 		for range 7 {
-			if _, err := l.Allow(t.Context(), ratelimit.Money, "u1"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(l.Allow(t.Context(), ratelimit.Money, "u1"))(t)
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if err := l.Run(ended); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, l.Run(ended))
 		other := ratelimit.New(db, limits)
 		n := int64(0)
 		for range 100 {
@@ -430,16 +415,11 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 // A node that stops while the store hangs has its last report to send, in parts.
 func TestTheLastReportToAStoreThatHangsTimesOutOnce(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	l := ratelimit.New(db, ratelimit.DefaultLimits())
 	for i := range 300 {
-		if _, err := l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)))(t)
 	}
 	server.Pause()
 	defer server.Resume()
@@ -477,9 +457,7 @@ func TestManyCallersAreReportedInPartsWithPauses(t *testing.T) {
 	})
 	l := startLimiter(t, db, ratelimit.DefaultLimits())
 	for i := range callers {
-		if _, err := l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(l.Allow(t.Context(), ratelimit.Read, "u"+strconv.Itoa(i)))(t)
 	}
 	redistest.Eventually(t, "all are reported", func() bool {
 		mu.Lock()
@@ -518,15 +496,10 @@ func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 
 func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	l := ratelimit.New(db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 50, Scope: ratelimit.ScopeUser}})
-	if _, err := l.Allow(t.Context(), ratelimit.Read, "u1"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Allow(t.Context(), ratelimit.Read, "u1"))(t)
 	server.Kill()
 	began := time.Now()
 	allowed, refused := 0, 0
@@ -540,9 +513,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	if allowed < 50 || allowed > 52 || allowed+refused != 200 || time.Since(began) > 2*time.Second {
 		t.Errorf("%d allowed, %d refused in %v", allowed, refused, time.Since(began))
 	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	redistest.Eventually(t, "the store is asked again", func() bool {
 		for range 20 { // more than the share of a node
 			if _, err := l.Allow(t.Context(), ratelimit.Read, "u3-"+strconv.FormatInt(time.Now().Unix(), 10)); err != nil {
@@ -569,9 +540,7 @@ func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 }
 
 func TestCheckRejectsLimitsOutOfRange(t *testing.T) {
-	if err := ratelimit.DefaultLimits().Check(); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, ratelimit.DefaultLimits().Check())
 	for _, bad := range []ratelimit.Limit{
 		{},
 		{PerSecond: 0, Burst: 1, Scope: ratelimit.ScopeUser},
@@ -605,9 +574,7 @@ func BenchmarkAllowOfABusyCaller(b *testing.B) {
 		ratelimit.Limits{ratelimit.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: ratelimit.ScopeUser}},
 	)
 	for b.Loop() {
-		if _, err := l.Allow(b.Context(), ratelimit.Read, "u1"); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(l.Allow(b.Context(), ratelimit.Read, "u1"))(b)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,7 +37,7 @@ func TestWhatGamesHaveIsEstimated(t *testing.T) {
 		ctx := t.Context()
 		kilobyte := strings.Repeat("x", 1000)
 		fill := func(game, count int64) {
-			_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			testkit.Must(db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for i := range count {
 					user := game*1_000_000 + i
 					p.HSet(ctx, keys.User(user), "game", game, "username", kilobyte)
@@ -44,10 +45,7 @@ func TestWhatGamesHaveIsEstimated(t *testing.T) {
 					p.HSet(ctx, keys.Asset(game, i), "meta", kilobyte)
 				}
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		}
 		fill(1, 5_000)
 		fill(2, 500)
@@ -57,20 +55,14 @@ func TestWhatGamesHaveIsEstimated(t *testing.T) {
 			for i := range entries {
 				entries[i] = kilobyte
 			}
-			if err := db.Client.RPush(ctx, keys.Ledger(3), entries...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.RPush(ctx, keys.Ledger(3), entries...).Err())
 		}
 		memory := redisdb.NewWatermark(slog.New(slog.DiscardHandler))
 		const bound = 10_000_000
 		s := usage.New(db, quotas{1: bound}, memory, slog.New(slog.DiscardHandler))
 		for range 12 { // as in twelve seconds, by whichever node
-			if err := db.Client.Del(ctx, keys.Lock("usage")).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.EstimateOnce(ctx); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.Del(ctx, keys.Lock("usage")).Err())
+			testkit.Check(t, s.EstimateOnce(ctx))
 		}
 		for game, want := range map[int64]int64{1: 18_000_000, 2: 1_800_000, 3: 5_700_000} {
 			have, err := db.Client.HGet(ctx, keys.GameBytes(), fmt.Sprint(game)).Int64()
@@ -78,18 +70,14 @@ func TestWhatGamesHaveIsEstimated(t *testing.T) {
 				t.Errorf("game %d has %d bytes by the estimate, %v; want about %d", game, have, err, want)
 			}
 		}
-		if err := s.Read(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Read(ctx))
 		err := s.AdmitNew(1)
 		if refused, _ := apierror.As(err); !errors.Is(err, apierror.LimitReached) ||
 			refused.ExtraMembers["limit"] != "bytes" || refused.ExtraMembers["max"] != int64(bound) {
 			t.Errorf("over the bytes that the operator set: %v", err)
 		}
 		for _, game := range []int64{2, 3} {
-			if err := s.AdmitNew(game); err != nil {
-				t.Errorf("game %d: %v", game, err)
-			}
+			testkit.Report(t, s.AdmitNew(game), "game %d", game)
 		}
 		memory.Update([]redisdb.MasterHealth{{Reached: true, MemoryPercent: 86}})
 		if err := s.AdmitNew(2); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -65,9 +66,7 @@ func TestTheListOfFriendsHasPages(t *testing.T) {
 				err = errors.Join(first, second)
 				want += fmt.Sprintf("%d:friend ", other.UserID)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 		}
 		for _, limit := range []int{1, 5, 12, 100} {
 			if got := statesOf(allFriends(t, s, me, limit)); got != want {
@@ -107,9 +106,7 @@ func TestStrangersCannotFillTheListOfAPlayer(t *testing.T) {
 		if f, err := s.AddFriend(t.Context(), me, strangers[0].UserID); err != nil || f.State != users.StateFriends {
 			t.Errorf("%+v, %v", f, err)
 		}
-		if _, err := s.AddFriend(t.Context(), me, friend.UserID); err != nil {
-			t.Errorf("a request of the player: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(s.AddFriend(t.Context(), me, friend.UserID)), "a request of the player")
 	})
 }
 
@@ -120,9 +117,7 @@ func fill(t *testing.T, db *redisdb.DB, key string, count int) {
 	for i := range members {
 		members[i] = redis.Z{Score: float64(1_000_000 + i), Member: 1_000_000 + i}
 	}
-	if err := db.Client.ZAdd(t.Context(), key, members...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.ZAdd(t.Context(), key, members...).Err())
 }
 
 func TestOnlyFriendsAndSentRequestsCount(t *testing.T) {
@@ -131,35 +126,19 @@ func TestOnlyFriendsAndSentRequestsCount(t *testing.T) {
 		me, a, b, c := newPlayer(t, s, 1), newPlayer(t, s, 1), newPlayer(t, s, 1), newPlayer(t, s, 1)
 		fill(t, db, keys.Friends(me.UserID), users.MaxFriends-1)
 		fill(t, db, keys.BlockedPlayers(me.UserID), users.MaxBlocked-1)
-		if _, err := s.AddFriend(t.Context(), me, a.UserID); err != nil {
-			t.Errorf("the last place: %v", err)
-		}
+		testkit.Report(t, testkit.ErrorOf(s.AddFriend(t.Context(), me, a.UserID)), "the last place")
 		for range 2 {
-			if _, err := s.AddFriend(t.Context(), me, a.UserID); err != nil {
-				t.Errorf("the same again: %v", err)
-			}
-			if _, err := s.AddFriend(t.Context(), me, b.UserID); !errors.Is(err, apierror.Forbidden) {
-				t.Errorf("one too many: %v", err)
-			}
+			testkit.Report(t, testkit.ErrorOf(s.AddFriend(t.Context(), me, a.UserID)), "the same again")
+			testkit.Fails(s.AddFriend(t.Context(), me, b.UserID))(t, apierror.Forbidden, "one too many")
 		}
 		if f, err := s.AddFriend(t.Context(), b, me.UserID); err != nil || f.State != users.StateOutgoing {
 			t.Errorf("a request to a player with a full list: %+v, %v", f, err)
 		}
-		if _, err := s.AddFriend(t.Context(), me, b.UserID); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("accepting one too many: %v", err)
-		}
-		if _, err := s.Block(t.Context(), me, b.UserID); err != nil {
-			t.Errorf("the last block: %v", err)
-		}
-		if _, err := s.Block(t.Context(), me, c.UserID); !errors.Is(err, apierror.Forbidden) {
-			t.Errorf("one block too many: %v", err)
-		}
-		if err := s.RemoveFriend(t.Context(), me, a.UserID); err != nil {
-			t.Error(err)
-		}
-		if _, err := s.AddFriend(t.Context(), me, c.UserID); err != nil {
-			t.Errorf("after one was removed: %v", err)
-		}
+		testkit.Fails(s.AddFriend(t.Context(), me, b.UserID))(t, apierror.Forbidden, "accepting one too many")
+		testkit.Report(t, testkit.ErrorOf(s.Block(t.Context(), me, b.UserID)), "the last block")
+		testkit.Fails(s.Block(t.Context(), me, c.UserID))(t, apierror.Forbidden, "one block too many")
+		testkit.Report(t, s.RemoveFriend(t.Context(), me, a.UserID))
+		testkit.Report(t, testkit.ErrorOf(s.AddFriend(t.Context(), me, c.UserID)), "after one was removed")
 	})
 }
 
@@ -171,12 +150,8 @@ func TestARecordOfAWrongTypeHidesOneFriendOnly(t *testing.T) {
 		want := ""
 		for i := range 4 {
 			other := newPlayer(t, s, 1)
-			if _, err := s.AddFriend(ctx, me, other.UserID); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.AddFriend(ctx, other, me.UserID); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(s.AddFriend(ctx, me, other.UserID))(t)
+			testkit.Must(s.AddFriend(ctx, other, me.UserID))(t)
 			if others = append(others, other.UserID); i >= 2 {
 				want += fmt.Sprintf("%d:friend ", other.UserID)
 			}
@@ -184,9 +159,7 @@ func TestARecordOfAWrongTypeHidesOneFriendOnly(t *testing.T) {
 		for _, key := range []string{
 			keys.User(others[0]), keys.PlayerPair(me.UserID, others[1]), keys.FriendRequests(me.UserID),
 		} {
-			if err := db.Client.Set(ctx, key, "?", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.Set(ctx, key, "?", 0).Err())
 		}
 		if got := statesOf(allFriends(t, s, me, 100)); got != want {
 			t.Errorf("the friends are %q, want %q", got, want)

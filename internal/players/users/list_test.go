@@ -1,7 +1,6 @@
 package users_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -10,16 +9,14 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // listAll returns the ids of every page, and the number of pages.
 func listAll(t *testing.T, s *users.Service, caller principal.Caller, q users.ListQuery) (ids []int64, pages int) {
 	t.Helper()
 	for {
-		page, next, err := s.List(t.Context(), caller, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page, next := testkit.Must2(s.List(t.Context(), caller, q))(t)
 		for _, u := range page {
 			ids = append(ids, u.ID)
 		}
@@ -43,9 +40,7 @@ func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 			newPlayer(t, s, game%3+1)
 		}
 		gone := principal.Caller{Role: principal.Player, UserID: 4, GameID: 1}
-		if err := s.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Delete(t.Context(), gone))
 		server := principal.Caller{Role: principal.Server, GameID: 2}
 		for _, c := range []struct {
 			caller principal.Caller
@@ -67,9 +62,7 @@ func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 		}
 		for _, caller := range []principal.Caller{gone, {}, {Role: principal.Server, GameID: 1}} {
 			_, _, err := s.List(t.Context(), caller, users.ListQuery{GameID: 2, Limit: 1})
-			if !errors.Is(err, apierror.Forbidden) {
-				t.Errorf("%+v gets %v", caller, err)
-			}
+			testkit.WantError(t, err, apierror.Forbidden, "%+v gets", caller)
 		}
 	})
 }

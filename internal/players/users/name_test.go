@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestNamesOfManyScriptsAreAccepted(t *testing.T) {
@@ -34,12 +35,8 @@ func TestPlayersChooseNoNameOfStaff(t *testing.T) {
 		"①Admin",
 		"a" + strings.Repeat("\u0336", 8) + "da", "Ada" + strings.Repeat("\u0300", 6),
 	} {
-		if _, err := users.CheckChosenUsername(name); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("%+q: %v", name, err)
-		}
-		if _, err := users.CheckUsername(name); err != nil { // a game's server may
-			t.Errorf("%+q: %v", name, err)
-		}
+		testkit.Fails(users.CheckChosenUsername(name))(t, apierror.InvalidRequest, "%+q", name)
+		testkit.Report(t, testkit.ErrorOf(users.CheckUsername(name)), "%+q", name) // a game's server may
 	}
 	for _, name := range []string{
 		"Adam", "Badminton", "Sysadmin", "System of a Down", "Supporter", "Ada", "Việt", "Vie\u0323\u0302t", "李小龙", "སྒྲུབ",
@@ -69,9 +66,7 @@ func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
 		t.Errorf("not every faulty field is listed: %v", err)
 	}
 	for _, caller := range []principal.Caller{server, ada} {
-		if err := patch(caller, "Admin"); err != nil {
-			t.Errorf("%v: %v", caller.Role, err)
-		}
+		testkit.Report(t, patch(caller, "Admin"), "%v", caller.Role)
 	}
 }
 

@@ -1,7 +1,6 @@
 package users_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
@@ -33,17 +33,13 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 		for range 4 { // a reader that began before the change must not bring the old name back
 			readers.Go(func() { _, _ = here.Get(t.Context(), ann, ann.UserID) })
 		}
-		if _, err := here.Patch(t.Context(), ann, ann.UserID, users.PatchInput{Username: &name}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(here.Patch(t.Context(), ann, ann.UserID, users.PatchInput{Username: &name}))(t)
 		readers.Wait()
 		if got := shows(here); got != name {
 			t.Fatalf("after the change to %q the profile is %q", name, got)
 		}
 	}
-	if err := db.Client.HSet(t.Context(), keys.User(ann.UserID), "username", "Unseen").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.HSet(t.Context(), keys.User(ann.UserID), "username", "Unseen").Err())
 	if got := shows(here); got != "Ann 19" {
 		t.Errorf("the profile %q was read from the store", got)
 	}
@@ -52,9 +48,7 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 	if time.Since(changed) > 6*time.Second {
 		t.Errorf("a change is seen after %v", time.Since(changed))
 	}
-	if _, err := here.RecentProfile(t.Context(), 999); !errors.Is(err, apierror.UserNotFound) {
-		t.Errorf("the profile of nobody: %v", err)
-	}
+	testkit.Fails(here.RecentProfile(t.Context(), 999))(t, apierror.UserNotFound, "the profile of nobody")
 }
 
 func TestAProfileIsAppendedAsItIsMarshalled(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/domaintest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -22,10 +24,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 // newPlayer makes a guest of a game and returns them as a caller.
 func newPlayer(t *testing.T, s *users.Service, game int64) principal.Caller {
 	t.Helper()
-	u, err := s.Create(t.Context(), game, users.KindGuest, users.ProfileInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := testkit.Must(s.Create(t.Context(), game, users.KindGuest, users.ProfileInput{}))(t)
 	return principal.Caller{Role: principal.Player, UserID: u.ID, GameID: game}
 }
 
@@ -55,21 +54,13 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 		if err != nil || u.Username != "Bob" || u.Avatar != nil {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if err := s.MarkGrantGiven(t.Context(), 1); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, s.MarkGrantGiven(t.Context(), 1))
 		if u, err := s.Get(t.Context(), operator, 1); err != nil || !u.GrantGiven {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Get(t.Context(), operator, 9); !errors.Is(err, apierror.UserNotFound) {
-			t.Errorf("an unknown player: %v", err)
-		}
-		if _, err := s.Patch(t.Context(), operator, 9, users.PatchInput{Username: new("x")}); !errors.Is(
-			err,
-			apierror.UserNotFound,
-		) {
-			t.Errorf("an unknown player: %v", err)
-		}
+		testkit.Fails(s.Get(t.Context(), operator, 9))(t, apierror.UserNotFound, "an unknown player")
+		testkit.Fails(s.Patch(t.Context(), operator, 9, users.PatchInput{Username: new("x")}))(
+			t, apierror.UserNotFound, "an unknown player")
 		profiles, err := s.Profiles(t.Context(), 1, 2, 9, 1)
 		if err != nil || len(profiles) != 2 || profiles[2].Username != "Player-2" {
 			t.Errorf("%v, %v", profiles, err)
@@ -85,12 +76,8 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 		"\u3164", "a\u3164b", "\uffa0", "\u115f", "\u1160", "a\u2800b", "\u2800", "a\u00a0b", "a\u2003b", "a\u3000b",
 		"a\u034fb", "a\ufe0fb", "a\U000e0100b", "a\u180bb", "a\u00adb", "a\u2060b",
 	} {
-		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Username: &name}); !errors.Is(
-			err,
-			apierror.InvalidRequest,
-		) {
-			t.Errorf("the name %q: %v", name, err)
-		}
+		testkit.Fails(s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Username: &name}))(
+			t, apierror.InvalidRequest, "the name %q", name)
 	}
 	for _, avatar := range []string{
 		"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/",
@@ -98,12 +85,8 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 		"https://[::1]/x", "https://169.254.169.254/", "https://2130706433/", "https://0x7f.1/", "https://localhost/x",
 		"https://a.localhost/", "https://db.internal/", "https://printer/", "https://a.example:8080/x", "https://a.example./",
 	} {
-		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Avatar: &avatar}); !errors.Is(
-			err,
-			apierror.InvalidRequest,
-		) {
-			t.Errorf("the avatar %q: %v", avatar, err)
-		}
+		testkit.Fails(s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Avatar: &avatar}))(
+			t, apierror.InvalidRequest, "the avatar %q", avatar)
 	}
 	ada := newPlayer(t, s, 1)
 	_, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Username: new(""), Avatar: wire.Given(new(""))})
@@ -121,9 +104,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		for range 100 {
 			wg.Go(func() {
 				u, _, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
-				if err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, err)
 				mu.Lock()
 				seen[u.ID] = true
 				mu.Unlock()
@@ -156,14 +137,9 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		identity := users.Identity{GameID: 1, Kind: users.KindExternal, Digest: "d"}
-		u, _, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u, _ := testkit.Must2(s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")}))(t)
 		// What a crash between the two steps leaves: an identity whose player was never stored.
-		if err := db.Client.Del(t.Context(), keys.User(u.ID)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Del(t.Context(), keys.User(u.ID)).Err())
 		again, _, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Bob")})
 		if err != nil || again.ID != u.ID || again.Username != "Bob" || again.Kind != users.KindExternal {
 			t.Errorf("%+v, %v", again, err)
@@ -185,27 +161,16 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 		if u, _, err := s.SignIn(t.Context(), device("a"), users.ProfileInput{}); err != nil || u.ID != me.UserID {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, me.UserID, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
-			t.Errorf("a second device: %v", err)
-		}
-		if _, err := s.Link(t.Context(), other, other.UserID, device("a")); !errors.Is(err, apierror.AlreadyLinked) {
-			t.Errorf("another's device: %v", err)
-		}
+		testkit.Fails(s.Link(t.Context(), me, me.UserID, device("b")))(t, apierror.AlreadyLinked, "a second device")
+		testkit.Fails(s.Link(t.Context(), other, other.UserID, device("a")))(t, apierror.AlreadyLinked, "another's device")
 		if u, err := s.Link(t.Context(), me, me.UserID, external("x")); err != nil || u.Kind != users.KindExternal {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, me.UserID, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
-			t.Errorf("a second external id: %v", err)
-		}
-		if _, err := s.Link(t.Context(), me, me.UserID, users.Identity{
+		testkit.Fails(s.Link(t.Context(), me, me.UserID, external("y")))(t, apierror.AlreadyLinked, "a second external id")
+		testkit.Fails(s.Link(t.Context(), me, me.UserID, users.Identity{
 			GameID: 2, Kind: users.KindDevice,
 			Digest: "z",
-		}); !errors.Is(
-			err,
-			apierror.UserNotFound,
-		) {
-			t.Errorf("of another game: %v", err)
-		}
+		}))(t, apierror.UserNotFound, "of another game")
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
 			if u, _, err := s.SignIn(t.Context(), id, users.ProfileInput{}); err != nil || u.ID == me.UserID {
 				t.Errorf("%+v, %v", u, err)
@@ -219,10 +184,7 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	t.Helper()
 	side := func(me, other principal.Caller) string {
-		list, _, err := s.Friends(t.Context(), me, 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list, _ := testkit.Must2(s.Friends(t.Context(), me, 0, 100))(t)
 		for _, f := range list {
 			if f.ID == other.UserID {
 				return string(f.State)
@@ -304,13 +266,9 @@ func TestFriendVerbsRejectOneselfAndPlayersOfOtherGames(t *testing.T) {
 		"RemoveFriend": func(other int64) error { return s.RemoveFriend(t.Context(), me, other) },
 		"Block":        func(other int64) error { _, err := s.Block(t.Context(), me, other); return err },
 	} {
-		if err := call(me.UserID); !errors.Is(err, apierror.InvalidRequest) {
-			t.Errorf("%s oneself: %v", name, err)
-		}
+		testkit.WantError(t, call(me.UserID), apierror.InvalidRequest, "%s oneself", name)
 		for _, other := range []int64{stranger.UserID, 99, 0, -1} {
-			if err := call(other); !errors.Is(err, apierror.UserNotFound) {
-				t.Errorf("%s %d: %v", name, other, err)
-			}
+			testkit.WantError(t, call(other), apierror.UserNotFound, "%s %d", name, other)
 		}
 	}
 }
@@ -323,9 +281,7 @@ func TestTwoRequestsAtOnceMakeFriends(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, pair := range [][2]principal.Caller{{a, b}, {b, a}} {
 				wg.Go(func() {
-					if _, err := s.AddFriend(t.Context(), pair[0], pair[1].UserID); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, testkit.ErrorOf(s.AddFriend(t.Context(), pair[0], pair[1].UserID)))
 				})
 			}
 			wg.Wait()
@@ -346,10 +302,8 @@ func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a.UserID) })
 			wg.Wait()
 			got := relationOf(t, s, a, b)
-			again, err := s.AddFriend(t.Context(), a, b.UserID) // returns the state of the pair itself; the index must agree
-			if err != nil {
-				t.Fatal(err)
-			}
+			// returns the state of the pair itself; the index must agree
+			again := testkit.Must(s.AddFriend(t.Context(), a, b.UserID))(t)
 			if got != "- -" && got != "outgoing incoming" {
 				t.Fatalf("they see %q", got)
 			}
@@ -411,17 +365,6 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
 		},
 	} {
-		for i, want := range strings.Fields(verb.want) {
-			got := "ok"
-			if err := verb.call(callers[i]); err != nil {
-				got = err.Error()
-				if e, ok := apierror.As(err); ok {
-					got = e.Code
-				}
-			}
-			if got != want {
-				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
-			}
-		}
+		domaintest.WantCodes(t, verb.name, callers, strings.Fields(verb.want), verb.call)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // newCopy returns an RDB file with its sum, which is that of Redis for what comes before.
@@ -38,9 +40,7 @@ func TestTheSumOfACopyIsTheOneOfRedis(t *testing.T) {
 func TestACopyWithAnotherByteIsDamaged(t *testing.T) {
 	file := newCopy(rdbMagic + "0011" + strings.Repeat("some data ", 20) + "\xff")
 	for _, size := range []int{1, 7, 8, 9, len(file)} {
-		if err := checkParts(file, size); err != nil {
-			t.Fatalf("in parts of %d: %v", size, err)
-		}
+		testkit.Check(t, checkParts(file, size), "in parts of %d", size)
 	}
 	for i := range file {
 		damaged := bytes.Clone(file)
@@ -50,9 +50,7 @@ func TestACopyWithAnotherByteIsDamaged(t *testing.T) {
 		}
 	}
 	unsummed := append(bytes.Clone(file[:len(file)-rdbSumSize]), make([]byte, rdbSumSize)...)
-	if err := checkParts(unsummed, 64); err != nil {
-		t.Errorf("of a server that makes no sums: %v", err)
-	}
+	testkit.Report(t, checkParts(unsummed, 64), "of a server that makes no sums")
 	other := newCopy("VALKEY0011 some data\xff") // its sum is right
 	for _, text := range []string{"", "REDI", rdbMagic, "REDIS00", string(other)} {
 		if checkParts([]byte(text), 64) == nil {

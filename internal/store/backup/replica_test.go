@@ -2,12 +2,13 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // cancelConn ends a context between two reads.
@@ -57,9 +58,7 @@ func TestACopyEndsWhenItIsCancelledBetweenTwoReads(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("cancelled after read %d it returns %v", reads, err)
-			}
+			testkit.WantError(t, err, context.Canceled, "cancelled after read %d it returns", reads)
 		case <-time.After(3 * time.Second):
 			t.Errorf("cancelled after read %d it goes on", reads)
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 var update = flag.Bool("update", false, "write docs/events.md")
@@ -14,9 +16,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 	const file = "../../../docs/events.md"
 	if *update {
 		const readable = 0o644
-		if err := os.WriteFile(file, []byte(Reference()), readable); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(file, []byte(Reference()), readable))
 	}
 	if have, err := os.ReadFile(file); err != nil || string(have) != Reference() {
 		t.Errorf("%s is out of date (%v); run `make generate`", file, err)

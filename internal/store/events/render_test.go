@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -362,10 +363,7 @@ func TestAnyTextComesBackFromAnEntry(t *testing.T) {
 		if strings.ContainsAny(escaped, "|;\x1f") || Unescape(escaped) != text {
 			t.Fatalf("%q is escaped as %q, which is %q", text, escaped, Unescape(escaped))
 		}
-		rendered, err := Render("1-0000001a|user.balance|0|GOLD|0|1|1|0|"+escaped+"|"+escaped, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rendered := testkit.Must(Render("1-0000001a|user.balance|0|GOLD|0|1|1|0|"+escaped+"|"+escaped, ""))(t)
 		var event struct {
 			Data struct{ Reason, Ref string }
 		}
@@ -389,10 +387,7 @@ func TestAmountsAreRenderedExactly(t *testing.T) {
 		units := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-1000, 1000)).Draw(t, "units")
 		decimals := rapid.IntRange(0, maxDecimals).Draw(t, "decimals")
 		text := big.NewInt(units).String()
-		b, err := appendAmount([]byte("{"), "volume", "amount", text, big.NewInt(int64(decimals)).String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(appendAmount([]byte("{"), "volume", "amount", text, big.NewInt(int64(decimals)).String()))(t)
 		number, ok := strings.CutSuffix(strings.TrimPrefix(string(b), `{"volume":`), `,"amount":"`+text+`"`)
 		got, isNumber := new(big.Rat).SetString(number)
 		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
@@ -424,17 +419,12 @@ func TestAnEventIsRenderedIntoOneBufferOfItsSize(t *testing.T) {
 func BenchmarkRenderRoomJoined(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Render(joined, testRoom); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(Render(joined, testRoom))(b)
 	}
 }
 
 func TestAPlayerWhoJoinedIsReadFromTheEvent(t *testing.T) {
-	rendered, err := Render(joined, testRoom)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rendered := testkit.Must(Render(joined, testRoom))(t)
 	var event struct {
 		Data struct {
 			User struct {
@@ -442,9 +432,7 @@ func TestAPlayerWhoJoinedIsReadFromTheEvent(t *testing.T) {
 			} `json:"user"`
 		} `json:"data"`
 	}
-	if err := wire.Unmarshal(rendered[0].JSON, &event); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, wire.Unmarshal(rendered[0].JSON, &event))
 	if id, ok := JoinedUserID(rendered[0].JSON); !ok || id != event.Data.User.ID || id == 0 {
 		t.Errorf("%d, %v of %s", id, ok, rendered[0].JSON)
 	}

@@ -9,16 +9,14 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 // open opens a store until the test ends.
 func open(t *testing.T, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -49,9 +47,7 @@ func (d *clusterDrill) cut() {
 		d.t.Fatal("the replica does not follow")
 	}
 	d.replica.Pause()
-	if err := master.Do(ctx, "CLIENT", "KILL", "TYPE", "replica").Err(); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Check(d.t, master.Do(ctx, "CLIENT", "KILL", "TYPE", "replica").Err())
 }
 
 // failOver kills the master and promotes its replica.
@@ -120,9 +116,7 @@ func TestInAClusterTheMarksOfOtherMastersSayWhatAFailoverLostWhileNoNodeRan(t *t
 		status.Losses[0].GameID != d.game || status.Losses[0].Entries() != 4 {
 		t.Fatalf("%+v, %v", status, err)
 	}
-	if _, _, err := history.Accept(t.Context(), d.db); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must2(history.Accept(t.Context(), d.db))(t)
 	late.waitForMoney(t, true)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -46,9 +47,7 @@ func start(t testing.TB, db *redisdb.DB, dir string, change ...func(o *history.O
 		c(&o)
 	}
 	w.Service = history.New(db, o)
-	if err := w.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, w.Start(t.Context()))
 	return w
 }
 
@@ -70,9 +69,7 @@ func (w *watcher) add(t *testing.T, db *redisdb.DB, game int64, nonce string, co
 	for range count {
 		ms := db.Client.Time(t.Context()).Val().UnixMilli()
 		entry := fmt.Sprintf("%d|%s|GOLD|credit||", ms, nonce)
-		if err := db.Client.RPush(t.Context(), keys.Ledger(game), entry).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.RPush(t.Context(), keys.Ledger(game), entry).Err())
 	}
 	w.Touch(game)
 }
@@ -105,9 +102,7 @@ func TestWhatAFailoverLosesIsWrittenDownAndMoneyGoesOn(t *testing.T) {
 		w.add(t, db, 8, "aaaaaaaa", 2)
 		w.waitForMark(t, dir, `"7":{"n":3`)
 		// The last two entries are lost, and one is written in their place.
-		if err := db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 0).Err())
 		w.add(t, db, 7, "bbbbbbbb", 1)
 		redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Epoch == 2 })
 		if s := w.Stats(); s.Losses != 1 || s.EntriesLost < 1 || s.EntriesLost > 2 || s.Stopped {
@@ -123,9 +118,7 @@ func TestWhatAFailoverLosesIsWrittenDownAndMoneyGoesOn(t *testing.T) {
 		if c := other.Checks()[0]; c.OK || other.AllowMoney() != nil {
 			t.Errorf("another node: %+v, %v", c, other.AllowMoney())
 		}
-		if _, _, err := history.Accept(t.Context(), db); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must2(history.Accept(t.Context(), db))(t)
 		redistest.Eventually(t, "both nodes take note", func() bool { return w.Checks()[0].OK && other.Checks()[0].OK })
 	})
 }
@@ -189,9 +182,7 @@ func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 				if cause == "older" {
 					w.stop() // while a node runs, a loss of the last minute may be a failover's
 				}
-				if err := spoil(t, db); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, spoil(t, db))
 				if cause == "older" {
 					w = watch(t, db, dir)
 				}
@@ -226,9 +217,7 @@ func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 func TestANewStoreIsNoFault(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		w := watch(t, db, t.TempDir())
-		if err := w.AllowMoney(); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, w.AllowMoney())
 		s, err := history.ReadStatus(t.Context(), db)
 		if err != nil || s.Installation == "" || s.Epoch != 1 || s.Stop != nil {
 			t.Errorf("%+v, %v", s, err)
@@ -248,12 +237,8 @@ func TestOnAClusterTheMarksOfOtherMastersAreEnough(t *testing.T) {
 		return n == 3
 	})
 	w.stop()
-	if err := db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 2).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Client.Del(t.Context(), keys.HistoryMark(redisdb.SpreadTags("h", 3)[0])).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 2).Err())
+	testkit.Check(t, db.Client.Del(t.Context(), keys.HistoryMark(redisdb.SpreadTags("h", 3)[0])).Err())
 	watch(t, db, "").waitForMoney(t, false)
 }
 
@@ -261,9 +246,7 @@ func TestAMarkThatNobodySignedIsReportedAndNotUsed(t *testing.T) {
 	db := redistest.Single(t)
 	dir := t.TempDir()
 	forged := `{"installation":"x","epoch":9,"at":"2026-11-22T00:00:00Z","node":"x","games":{"7":{"n":5,"head":"1|x"}}}`
-	if err := os.WriteFile(filepath.Join(dir, "other.mark"), []byte(forged+"\nabcd\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "other.mark"), []byte(forged+"\nabcd\n"), 0o600))
 	w := watch(t, db, dir)
 	if w.AllowMoney() != nil {
 		t.Error("a forged mark stops money")

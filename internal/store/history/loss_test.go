@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -79,9 +80,7 @@ func TestAGameThatComesBackWithoutItsFirstEntriesStopsMoney(t *testing.T) {
 				w.acknowledge(t, db, game, "aaa", 9)
 				w.acknowledge(t, db, other, "aaa", 3) // it loses nothing
 				w.waitForTip(t, dir, other, 3)
-				if err := w.AllowMoney(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, w.AllowMoney())
 				db.Client.Del(t.Context(), keys.Ledger(game))
 				lose(w, db)
 				w.changes.Add(1)
@@ -132,9 +131,7 @@ func TestTheEndOfALedgerWhoseBeginningWasNotSeenMayBeLost(t *testing.T) {
 		db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 5)
 		w.changes.Add(1)
 		redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Epoch == 2 })
-		if err := w.AllowMoney(); err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, w.AllowMoney())
 	})
 }
 
@@ -155,9 +152,7 @@ func TestAMasterOfAClusterThatComesBackEmptyStopsMoney(t *testing.T) {
 	}
 	w.acknowledge(t, db, game, "aaa", 5)
 	w.waitForTip(t, dir, game, 5)
-	if err := redistest.Dial(t, masters[0]).FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, redistest.Dial(t, masters[0]).FlushAll(t.Context()).Err())
 	w.changes.Add(1)
 	w.waitForMoney(t, false)
 }
@@ -176,9 +171,7 @@ func TestALossIsAsOldAsItWasWhenTheStoreWasSeenLast(t *testing.T) {
 	w.waitForTip(t, dir, 7, 7)
 	front.Retarget(nobody)
 	cut := time.Now()
-	if err := direct.Client.LTrim(t.Context(), keys.Ledger(7), 0, 2).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, direct.Client.LTrim(t.Context(), keys.Ledger(7), 0, 2).Err())
 	redistest.Eventually(t, "the store was away for long", func() bool { return time.Since(cut) > 2*limit })
 	front.Retarget(store.Addr)
 	redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Losses > 0 || w.Stats().Stopped })
@@ -202,9 +195,7 @@ func TestALossThatWasOldWhenTheStoreWasSeenLastStopsMoney(t *testing.T) {
 	for i := 0; time.Since(seen) < 4*limit; i++ { // the ledger is looked at
 		w.acknowledge(t, db, 7, fmt.Sprintf("c%02d", i%100), 1)
 	}
-	if err := db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 3).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 3).Err())
 	w.changes.Add(1)
 	w.waitForMoney(t, false)
 }
@@ -238,9 +229,7 @@ func TestLostEntriesAreCountedToTheUnit(t *testing.T) {
 						w.Acknowledge(7, fmt.Sprintf("ddd%05d", i), time.Now())
 					}
 				}
-				if err := db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 9).Err(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 9).Err())
 				w.changes.Add(1)
 				other.changes.Add(1)
 				want := int64(acknowledged)
@@ -261,9 +250,7 @@ func TestLostEntriesAreCountedToTheUnit(t *testing.T) {
 					c := w.Checks()[0]
 					return strings.Contains(c.Detail, words) && c.OK == (acknowledged == 0)
 				})
-				if err := w.AllowMoney(); err != nil {
-					t.Error(err)
-				}
+				testkit.Report(t, w.AllowMoney())
 			})
 		})
 	}

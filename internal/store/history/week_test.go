@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // A store that is put back under a running node, as from a backup, has the first entries and lacks
@@ -37,9 +38,7 @@ func TestAStoreOfLastWeekUnderARunningNodeStopsMoney(t *testing.T) {
 			w := watch(t, db, dir)
 			w.Touch(7)
 			w.waitForTip(t, dir, 7, c.base+4)
-			if err := db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 1).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.LTrim(t.Context(), keys.Ledger(7), 0, 1).Err())
 			w.changes.Add(1)
 			redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Losses > 0 || w.Stats().Stopped })
 			if err := w.AllowMoney(); (err == nil) != c.goesOn {
@@ -53,9 +52,7 @@ func TestAStoreOfLastWeekUnderARunningNodeStopsMoney(t *testing.T) {
 func TestAnEpochThatGoesBackIsFollowedByANewOne(t *testing.T) {
 	db, dir := redistest.Single(t), t.TempDir()
 	setEpoch := func(epoch int64) {
-		if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaEpochField, epoch).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaEpochField, epoch).Err())
 	}
 	start(t, db, "") // the installation has a name
 	setEpoch(5)

@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -57,9 +58,7 @@ func TestTheFirstResponseIsStoredEncrypted(t *testing.T) {
 		execution := begin(t, s, caller, "my-key", "fp")
 		wantError(t, s, caller, "my-key", "fp", apierror.RequestInProgress)
 		wantError(t, s, caller, "my-key", "other", apierror.IdempotencyKeyReused)
-		if err := execution.Finish(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, execution.Finish(t.Context(), first))
 		rotated := idempotency.New(db, [][]byte{newKey, oldKey}, idempotency.Options{}) // another node, after a rotation
 		for range 2 {
 			_, stored, err := rotated.Begin(t.Context(), caller, "my-key", "fp")
@@ -90,9 +89,7 @@ func TestTheFirstResponseIsStoredEncrypted(t *testing.T) {
 func TestAStoredResponseIsBoundToItsRequest(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
-		if err := begin(t, s, "u1", "k", "fp").Finish(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, begin(t, s, "u1", "k", "fp").Finish(t.Context(), first))
 		record, err := db.Client.HGetAll(t.Context(), keys.StoredResponse("u1", secret.Digest("k"))).Result()
 		if err != nil || len(record) == 0 {
 			t.Fatalf("%v, %v", record, err)
@@ -104,9 +101,7 @@ func TestAStoredResponseIsBoundToItsRequest(t *testing.T) {
 		} {
 			record["fp"] = other.fingerprint
 			copied := keys.StoredResponse(other.caller, secret.Digest(other.key))
-			if err := db.Client.HSet(t.Context(), copied, record).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.HSet(t.Context(), copied, record).Err())
 			execution, stored, err := s.Begin(t.Context(), other.caller, other.key, other.fingerprint)
 			if !errors.Is(err, apierror.OutcomeUnknown) || execution != nil || stored != nil {
 				t.Errorf("%s: %+v, %v", name, stored, err)
@@ -126,9 +121,7 @@ func TestOneOfManyIsExecuted(t *testing.T) {
 				switch {
 				case execution != nil:
 					executed.Add(1)
-					if err := execution.Finish(t.Context(), first); err != nil {
-						t.Error(err)
-					}
+					testkit.Report(t, execution.Finish(t.Context(), first))
 				case stored != nil:
 					replayed.Add(1)
 				case errors.Is(err, apierror.RequestInProgress):
@@ -149,20 +142,12 @@ func TestAReleasedKeyCanBeUsedAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
 		execution := begin(t, s, "u1", "k", "fp")
-		if err := execution.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, execution.Release(t.Context()))
 		again := begin(t, s, "u1", "k", "other")
-		if err := execution.Release(t.Context()); err != nil { // late: another execution has the key
-			t.Fatal(err)
-		}
+		testkit.Check(t, execution.Release(t.Context())) // late: another execution has the key
 		wantError(t, s, "u1", "k", "other", apierror.RequestInProgress)
-		if err := again.Finish(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
-		if err := again.Release(t.Context()); err != nil { // a stored response is not forgotten
-			t.Fatal(err)
-		}
+		testkit.Check(t, again.Finish(t.Context(), first))
+		testkit.Check(t, again.Release(t.Context())) // a stored response is not forgotten
 		if _, stored, err := s.Begin(t.Context(), "u1", "k", "other"); err != nil || stored == nil {
 			t.Errorf("%+v, %v", stored, err)
 		}
@@ -182,9 +167,7 @@ func TestAnExecutionThatDiedIsForgottenAfterItsLease(t *testing.T) {
 			again = execution
 			return again != nil
 		})
-		if err := again.Finish(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, again.Finish(t.Context(), first))
 		if err := died.Finish(t.Context(), idempotency.Response{Status: 500}); err == nil {
 			t.Error("an execution that was slower than its lease overwrote the response")
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/store/storeclock"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // One node of two has a wrong clock. It takes no lead of what ends by time, so that the other one
@@ -15,10 +16,7 @@ import (
 func TestANodeWhoseClockIsWrongLeavesTheLeadToOthers(t *testing.T) {
 	server := redistest.StartFor(t)
 	open := func() *redisdb.DB {
-		db, err := redisdb.Open(server.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(server.URL()))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}

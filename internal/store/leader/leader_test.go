@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -47,9 +48,7 @@ func (r *recorder) want(t *testing.T, w *leader.Work, games ...int64) {
 
 func TestTheLeaderLooksAtEveryGameOnceAndThenAtThoseThatChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), 3, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.Set(t.Context(), keys.GameIDCounter(), 3, 0).Err())
 		var here, there recorder
 		first := leader.New(db, "test", leader.EndsNothing, here.handle)
 		second := leader.New(db, "test", leader.EndsNothing, there.handle)
@@ -112,9 +111,7 @@ func TestOneNodeLeadsAtATime(t *testing.T) {
 			return nil, other.RunOnce(ctx)
 		})
 		w.Changed(8)
-		if err := w.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, w.RunOnce(t.Context()))
 		if len(inner.calls) > 0 {
 			t.Errorf("two leaders at once: the second one looked at %v", inner.calls)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,20 +37,13 @@ func (h heldPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // for each n below 10, and whose pipelines are held back.
 func openHeld(t *testing.T) (*redisdb.DB, heldPipelines) {
 	t.Helper()
-	server, err := redistest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := testkit.Must(redistest.Start())(t)
 	t.Cleanup(server.Remove)
 	db := openServer(t, server.URL())
 	for n := range 10 {
-		if err := db.Client.HSet(t.Context(), "{q}:hash", strconv.Itoa(n), n).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), "{q}:hash", strconv.Itoa(n), n).Err())
 	}
-	if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "0").Result(); err != nil { // opens the connection
-		t.Fatal(err)
-	}
+	testkit.Must(db.AutoPipelined.HGet(t.Context(), "{q}:hash", "0").Result())(t) // opens the connection
 	held := heldPipelines{make(chan int, 100), make(chan struct{})}
 	db.Client.AddHook(held)
 	return db, held
@@ -119,9 +113,7 @@ func TestAWaitEndsBeforeItsCommandIsSent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := db.AutoPipelined.HGet(ctx, "{q}:hash", "2")
 	cancel()
-	if _, err := waiting.Result(); !errors.Is(err, context.Canceled) {
-		t.Errorf("a wait whose context ended: %v", err)
-	}
+	testkit.Fails(waiting.Result())(t, context.Canceled, "a wait whose context ended")
 	close(held.release)
 	if got, err := sent.Result(); got != "1" || err != nil {
 		t.Errorf("%q, %v", got, err)
@@ -134,18 +126,14 @@ func TestAPublicationIsDoneWhenTheServerHasIt(t *testing.T) {
 	defer func() { _ = direct.Close() }()
 	subscription := direct.Subscribe(t.Context(), "{q}:channel")
 	defer func() { _ = subscription.Close() }()
-	if _, err := subscription.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(subscription.Receive(t.Context()))(t)
 	done := make(chan error, 2)
 	publish := func(message string) {
 		t.Helper()
 		p := &redisdb.Publication{
 			Channel: "{q}:channel", Message: []byte(message), Done: func(err error) { done <- err },
 		}
-		if err := db.Publish(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Publish(t.Context(), p))
 	}
 	publish("first")
 	<-held.started
@@ -155,9 +143,7 @@ func TestAPublicationIsDoneWhenTheServerHasIt(t *testing.T) {
 	}
 	close(held.release)
 	for _, want := range []string{"first", "second"} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		testkit.Report(t, <-done)
 		if m, err := subscription.ReceiveMessage(t.Context()); err != nil || m.Payload != want {
 			t.Errorf("got %v, %v; want %s", m, err, want)
 		}
@@ -174,30 +160,19 @@ func TestAFullQueueRefusesAPublication(t *testing.T) {
 	const maxQueued = 20_000
 	done := make(chan error, maxQueued)
 	for range maxQueued {
-		if err := publish(func(err error) { done <- err }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, publish(func(err error) { done <- err }))
 	}
 	err := publish(func(error) { t.Error("a publication that was not queued is done") })
-	if !errors.Is(err, redis.ErrAutoPipelineQueueFull) {
-		t.Errorf("one publication too many: %v", err)
-	}
+	testkit.WantError(t, err, redis.ErrAutoPipelineQueueFull, "one publication too many")
 	close(held.release)
 	for range maxQueued {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, <-done)
 	}
-	if _, err := sent.Result(); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, testkit.ErrorOf(sent.Result()))
 }
 
 func TestAClosedQueueSendsWhatWaitsAndRefusesTheRest(t *testing.T) {
-	server, err := redistest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := testkit.Must(redistest.Start())(t)
 	t.Cleanup(server.Remove)
 	db := openServer(t, server.URL())
 	db.RequireReplicas(1)
@@ -213,16 +188,11 @@ func TestAClosedQueueSendsWhatWaitsAndRefusesTheRest(t *testing.T) {
 		return runtime.NumGoroutine() <= before
 	})
 	for range 3 {
-		if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.ErrClosed) {
-			t.Errorf("a command after the end: %v", err)
-		}
+		testkit.Fails(db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result())(
+			t, redis.ErrClosed, "a command after the end")
 	}
 	done := make(chan error, 1)
 	p := &redisdb.Publication{Channel: "{q}:channel", Done: func(err error) { done <- err }}
-	if err := db.Publish(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; !errors.Is(err, redis.ErrClosed) {
-		t.Errorf("a publication after the end: %v", err)
-	}
+	testkit.Check(t, db.Publish(t.Context(), p))
+	testkit.WantError(t, <-done, redis.ErrClosed, "a publication after the end")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -38,10 +39,7 @@ func openClusterThat(
 	t *testing.T, serve func(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error,
 ) *redisdb.DB {
 	t.Helper()
-	url, servers, err := redistest.StartCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, servers := testkit.Must2(redistest.StartCluster())(t)
 	t.Cleanup(func() {
 		for _, server := range servers {
 			server.Remove()
@@ -65,15 +63,12 @@ func TestWhatIsRedirectedAndLostInOneBatchIsSentAgainOnce(t *testing.T) {
 		return io.EOF
 	})
 	counts := make([]*redis.IntCmd, 200)
-	_, err := db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+	testkit.Must(db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range counts {
 			counts[i] = p.Incr(t.Context(), "{"+strconv.Itoa(i)+"}:count")
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for i, count := range counts {
 		if count.Val() != 1 || count.Err() != nil {
 			t.Fatalf("command %d has run %d times, %v", i, count.Val(), count.Err())
@@ -109,28 +104,19 @@ func TestAPublicationGoesToTheMasterOfEachChannel(t *testing.T) {
 	for _, p.Channel = range []string{"{a}:events", "{b}:events", "{c}:events", "{d}:events"} {
 		subscriber := db.Client.SSubscribe(t.Context(), p.Channel)
 		defer func() { _ = subscriber.Close() }()
-		if _, err := subscriber.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Publish(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Errorf("%s: %v", p.Channel, err)
-		}
+		testkit.Must(subscriber.Receive(t.Context()))(t)
+		testkit.Check(t, db.Publish(t.Context(), p))
+		testkit.Report(t, <-done, "%s", p.Channel)
 		if m, err := subscriber.ReceiveMessage(t.Context()); err != nil || m.Channel != p.Channel {
 			t.Errorf("%s got %v, %v", p.Channel, m, err)
 		}
 	}
 	cluster := db.Client.(*redis.ClusterClient)
-	err := cluster.ForEachMaster(t.Context(), func(ctx context.Context, master *redis.Client) error {
+	testkit.Check(t, cluster.ForEachMaster(t.Context(), func(ctx context.Context, master *redis.Client) error {
 		text, err := master.Info(ctx, "errorstats").Result()
 		if strings.Contains(text, "MOVED") {
 			t.Errorf("a master has sent a publication to another one: %s", text)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/storecost"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -19,18 +20,14 @@ func TestUsageHasTheCommandsAndReplyBytesOfAContext(t *testing.T) {
 			var u *storecost.Cost
 			for range 2 { // the first one may have opened a connection
 				u = new(storecost.Cost)
-				if err := send(u); err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
+				testkit.Check(t, send(u), "%s", what)
 			}
 			if u.Commands() != commands || u.ReplyBytes() < bytes || u.ReplyBytes() > bytes+100 {
 				t.Errorf("%s counts as %d commands and %d bytes, want %d and %d", what, u.Commands(), u.ReplyBytes(), commands,
 					bytes)
 			}
 		}
-		if err := db.Client.HSet(t.Context(), key, "a", large, "b", large).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Client.HSet(t.Context(), key, "a", large, "b", large).Err())
 		t.Cleanup(func() { db.Client.Del(t.Context(), key) })
 		read("a command", func(u *storecost.Cost) error {
 			return db.Client.HGet(storecost.With(t.Context(), u), key, "a").Err()

@@ -1,7 +1,6 @@
 package redisdb_test
 
 import (
-	"errors"
 	"iter"
 	"maps"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestValuesAreDecodedInOrderAndTheFirstErrorIsKept(t *testing.T) {
@@ -43,9 +43,7 @@ func TestAbsentFieldsAreZero(t *testing.T) {
 
 func TestTheErrorOfAReply(t *testing.T) {
 	for status, want := range map[string]error{scripts.OK: nil, "room_full": apierror.RoomFull} {
-		if err := (redisdb.Reply{Status: status}).Err(scripts.RoomJoin); !errors.Is(err, want) {
-			t.Errorf("%s: %v", status, err)
-		}
+		testkit.WantError(t, (redisdb.Reply{Status: status}).Err(scripts.RoomJoin), want, "%s", status)
 	}
 	for _, status := range []string{scripts.Stale, "nonsense"} {
 		err := (redisdb.Reply{Status: status}).Err(scripts.RoomJoin)

@@ -10,14 +10,13 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // setLayout sets the layout of a store.
 func setLayout(t *testing.T, db *redisdb.DB, layout any) {
 	t.Helper()
-	if err := db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err())
 }
 
 func TestAStoreKeepsItsLayoutWhenANewerBuildStarts(t *testing.T) {
@@ -69,12 +68,8 @@ func TestAStoreThatIsEmptiedGetsTheLayoutThatItHad(t *testing.T) {
 	db := redistest.Single(t)
 	required := redisdb.Requirements{FreeShards: 1}
 	setLayout(t, db, 3)
-	if err := db.CheckRequirements(t.Context(), required); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Client.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.CheckRequirements(t.Context(), required))
+	testkit.Check(t, db.Client.FlushDB(t.Context()).Err())
 	if err := db.ReadLayout(t.Context()); err != nil || db.Layout() != 3 {
 		t.Errorf("an empty store has layout %d, %v", db.Layout(), err)
 	}
@@ -92,39 +87,29 @@ func TestABuildWritesNothingIntoAStoreWhoseLayoutIsNoNumber(t *testing.T) {
 		}
 		for _, layout := range []string{"1>3", "1>3:remove", "three"} {
 			setLayout(t, db, redisdb.NewestLayout())
-			if err := errors.Join(db.ReadLayout(t.Context()), name()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, errors.Join(db.ReadLayout(t.Context()), name()))
 			setLayout(t, db, layout)
 			if err := db.ReadLayout(t.Context()); err == nil || db.LayoutProblem() != err.Error() {
 				t.Errorf("layout %s: %v, and the problem %q", layout, err, db.LayoutProblem())
 			}
-			if err := name(); !errors.Is(err, apierror.StoreUnavailable) {
-				t.Errorf("layout %s: a script that writes returns %v", layout, err)
-			}
+			testkit.WantError(t, name(), apierror.StoreUnavailable, "layout %s: a script that writes returns", layout)
 		}
 	})
 }
 
 func TestABuildThatDoesNotReadTheStoreAnyMoreWritesNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}))
 		name := func() error {
 			_, err := db.RunScript(t.Context(), scripts.WorkName, []string{keys.GamesWithWork("test")}, 1)
 			return err
 		}
-		if err := name(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, name())
 		setLayout(t, db, redisdb.NewestLayout()+1)
 		if err := db.ReadLayout(t.Context()); err == nil || db.LayoutProblem() == "" {
 			t.Fatalf("a layout that is not read: %v", err)
 		}
-		if err := name(); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("a script that writes: %v", err)
-		}
+		testkit.WantError(t, name(), apierror.StoreUnavailable, "a script that writes")
 		results := db.RunScriptPipelined(t.Context(), scripts.WorkName,
 			[]redisdb.ScriptCall{{Keys: []string{keys.GamesWithWork("test")}, Args: []any{1}}})
 		if !errors.Is(results[0].Failure, apierror.StoreUnavailable) {
@@ -132,17 +117,13 @@ func TestABuildThatDoesNotReadTheStoreAnyMoreWritesNothing(t *testing.T) {
 		}
 		_, _, err := db.RunScriptAndRead(t.Context(), scripts.WorkName, keys.GamesWithWork("test"),
 			[]string{keys.GamesWithWork("test")}, 1)
-		if !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("a script before a read: %v", err)
-		}
+		testkit.WantError(t, err, apierror.StoreUnavailable, "a script before a read")
 		if _, err := db.RunScript(t.Context(), scripts.TotalsRead, []string{keys.Totals(1)}); errors.Is(
 			err, apierror.StoreUnavailable) {
 			t.Errorf("a script that only reads: %v", err)
 		}
 		setLayout(t, db, redisdb.NewestLayout())
-		if err := errors.Join(db.ReadLayout(t.Context()), name()); err != nil {
-			t.Errorf("when the store can be read again: %v", err)
-		}
+		testkit.Report(t, errors.Join(db.ReadLayout(t.Context()), name()), "when the store can be read again")
 	})
 }
 
@@ -150,16 +131,11 @@ func TestABuildThatDoesNotReadTheStoreAnyMoreWritesNothing(t *testing.T) {
 func TestTheLayoutOfAFullStoreDoesNotRise(t *testing.T) {
 	redisdb.ReadLayouts(t, 3, 4)
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	setLayout(t, db, 3)
 	redistest.Fill(t, db)
-	if _, err := db.RaiseLayout(t.Context(), 3, 4, nil); !errors.Is(err, apierror.StoreFull) {
-		t.Errorf("a full store: %v, want store_full", err)
-	}
+	testkit.Fails(db.RaiseLayout(t.Context(), 3, 4, nil))(t, apierror.StoreFull, "a full store")
 	if got := db.Client.HGet(t.Context(), keys.Meta(), keys.MetaLayoutField).Val(); got != "3" {
 		t.Errorf("the layout became %s", got)
 	}
@@ -171,11 +147,7 @@ func TestTheLayoutRisesOnceWithAllNodesKnown(t *testing.T) {
 		setLayout(t, db, 3)
 		db.Client.HSet(t.Context(), keys.Nodes(), "a", "{}", "b", "{}")
 		raise := func(ids ...string) bool {
-			raised, err := db.RaiseLayout(t.Context(), 3, 4, ids)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return raised
+			return testkit.Must(db.RaiseLayout(t.Context(), 3, 4, ids))(t)
 		}
 		if raise("a") || raise("a", "c") || raise("a", "b", "c") {
 			t.Error("the layout rose with a node that nobody looked at")

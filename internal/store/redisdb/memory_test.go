@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 func TestNothingNewIsAdmittedAboveTheWatermark(t *testing.T) {
@@ -22,9 +23,7 @@ func TestNothingNewIsAdmittedAboveTheWatermark(t *testing.T) {
 			watch.Update(prober.Probe(t.Context()))
 			return watch.AdmitNew(1)
 		}
-		if err := watch.AdmitNew(1); err != nil {
-			t.Errorf("before the first read: %v", err)
-		}
+		testkit.Report(t, watch.AdmitNew(1), "before the first read")
 		if err := read(); err != nil {
 			t.Errorf("without maxmemory, at %d %% of 80 %% of the machine: %v", watch.PercentUsed(), err)
 		}
@@ -34,9 +33,7 @@ func TestNothingNewIsAdmittedAboveTheWatermark(t *testing.T) {
 		}
 		_ = read()
 		redistest.Unfill(t, db)
-		if err := read(); err != nil {
-			t.Errorf("with memory again: %v", err)
-		}
+		testkit.Report(t, read(), "with memory again")
 		if n := strings.Count(log.String(), "nothing new is admitted"); n != 1 {
 			t.Errorf("the log reports it %d times: %s", n, log.String())
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,21 +44,14 @@ func TestOpenRejectsInvalidAddressesAndHidesPasswords(t *testing.T) {
 
 func TestALostStoreIsStoreUnavailableAndIsReachedAgain(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
-	if err := db.Client.Set(t.Context(), "kept", "1", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), "kept", "1", 0).Err())
 	server.Kill()
 	if err := db.Ping(t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
 		t.Fatalf("without a server Ping returned %v, want store_unavailable", err)
 	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	if got, err := db.Client.Get(t.Context(), "kept").Result(); err != nil || got != "1" {
 		t.Fatalf("after the restart: %q, %v", got, err)
 	}
@@ -71,9 +65,7 @@ func TestAStoreThatDoesNotServeIsStoreUnavailable(t *testing.T) {
 		"MISCONF Errors writing to the AOF file: No space left on device", "CLUSTERDOWN The cluster is down",
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "redis: cluster has no nodes",
 	} {
-		if err := redisdb.WrapError("x", errors.New(text)); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("%s: %v", text, err)
-		}
+		testkit.WantError(t, redisdb.WrapError("x", errors.New(text)), apierror.StoreUnavailable, "%s", text)
 	}
 	err := redisdb.WrapError("x", errors.New("WRONGTYPE Operation against a key holding the wrong kind of value"))
 	if errors.Is(err, apierror.StoreUnavailable) {
@@ -83,10 +75,7 @@ func TestAStoreThatDoesNotServeIsStoreUnavailable(t *testing.T) {
 
 func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	admin := redistest.Dial(t, server)
 	calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1_000_000, 100, 1, 0, db.Clock.NowMS()}}}
@@ -94,17 +83,10 @@ func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
 		"no writes": {"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", "-hset", "-set", "-pexpire"},
 		"no user":   {"ACL", "SETUSER", "default", "on", ">right", "resetpass", ">right", "+@all"},
 	} {
-		if err := admin.Do(t.Context(), rules...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		fresh, err := redisdb.Open(server.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fresh.RunScript(t.Context(), scripts.RateLimitTake, calls[0].Keys, calls[0].Args...); !errors.Is(
-			err, apierror.StoreUnavailable) {
-			t.Errorf("%s: a script returns %v", name, err)
-		}
+		testkit.Check(t, admin.Do(t.Context(), rules...).Err())
+		fresh := testkit.Must(redisdb.Open(server.URL()))(t)
+		testkit.Fails(fresh.RunScript(t.Context(), scripts.RateLimitTake, calls[0].Keys, calls[0].Args...))(
+			t, apierror.StoreUnavailable, "%s: a script returns", name)
 		for _, r := range fresh.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls) {
 			if !errors.Is(r.Failure, apierror.StoreUnavailable) {
 				t.Errorf("%s: a pipeline returns %v", name, r.Failure)
@@ -120,17 +102,13 @@ func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
 	for _, m := range members {
 		t.Cleanup(m.Remove)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for name, hanging := range map[string]struct {
 		url     string
 		servers []*redistest.Server
 	}{"single": {server.URL(), []*redistest.Server{server}}, "cluster": {cluster, members}} {
 		db := openServer(t, hanging.url)
-		if err := db.Ping(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.Ping(t.Context()))
 		for _, s := range hanging.servers {
 			s.Pause()
 		}
@@ -172,14 +150,9 @@ func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
 }
 
 func TestEmbeddedKeysExpire(t *testing.T) {
-	db, err := redisdb.Open(redisdb.EmbeddedURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = db.Close() }()
-	if err := db.Client.Set(t.Context(), "short", "1", 150*time.Millisecond).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Set(t.Context(), "short", "1", 150*time.Millisecond).Err())
 	redistest.Eventually(t, "the key has expired", func() bool {
 		return errors.Is(db.Client.Get(t.Context(), "short").Err(), redis.Nil)
 	})
@@ -236,17 +209,12 @@ func TestWhoTriesToLockInAnOutageLeadsAfterIt(t *testing.T) {
 // A store that takes no writes for a while is what a Cluster in a failover is.
 func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	direct := redistest.Dial(t, server)
 	requireReplicas := func(n string) {
 		t.Helper()
-		if err := direct.ConfigSet(t.Context(), "min-replicas-to-write", n).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, direct.ConfigSet(t.Context(), "min-replicas-to-write", n).Err())
 	}
 	const lease = time.Hour
 	ended := make(chan error, 1)
@@ -264,9 +232,7 @@ func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
 		t.Fatal("the lock is gone")
 	}
 	requireReplicas("0")
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, <-ended)
 	if direct.Exists(t.Context(), "{l:x}:lock").Val() != 0 {
 		t.Error("the lock lasts until its lease is over")
 	}
@@ -276,9 +242,7 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		for _, known := range []bool{false, true} {
 			if !known { // as after a restart of a server
-				if err := db.Client.ScriptFlush(t.Context()).Err(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, db.Client.ScriptFlush(t.Context()).Err())
 			}
 			calls := make([]redisdb.ScriptCall, 20)
 			for i := range calls { // a permit a second; call i takes i+1 of 100
@@ -286,9 +250,7 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 				calls[i] = redisdb.ScriptCall{Keys: []string{key}, Args: []any{1_000_000, 100, i + 1, 0, db.Clock.NowMS()}}
 			}
 			const spoiled = 7
-			if err := db.Client.LPush(t.Context(), calls[spoiled].Keys[0], "?").Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, db.Client.LPush(t.Context(), calls[spoiled].Keys[0], "?").Err())
 			for i, reply := range db.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls) {
 				if i == spoiled {
 					if !redisdb.IsWrongType(reply.Failure) {

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // storedAs has the commands that the append-only file does not have under their own names.
@@ -20,10 +21,7 @@ var storedAs = map[string]string{"PEXPIRE": "PEXPIREAT", "EXPIRE": "PEXPIREAT"}
 // Redis, so every one of them is asked for.
 func TestTheRightsOfEveryCommandThatScriptsWriteWithAreAskedFor(t *testing.T) {
 	client := redistest.Dial(t, redistest.StartFor(t))
-	known, err := client.Command(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := testkit.Must(client.Command(t.Context()).Result())(t)
 	call := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	writes := map[string]bool{}
 	for _, s := range scripts.All() {
@@ -55,9 +53,7 @@ func TestAStoreThatCannotReadBackItsAppendOnlyFileIsRefused(t *testing.T) {
 	admin := redistest.Dial(t, server)
 	setUser := func(rules ...any) {
 		t.Helper()
-		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER"}, rules...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, admin.Do(t.Context(), append([]any{"ACL", "SETUSER"}, rules...)...).Err())
 	}
 	const canAsk = "+acl|dryrun"
 	setUser("node", "on", ">secret", "~*", "&*", "+@all", "-@dangerous", "-@admin", "+info", canAsk)
@@ -109,18 +105,14 @@ func TestAServerThatStartedAgainIsAskedAtOnce(t *testing.T) {
 	}
 	reduce := func() {
 		t.Helper()
-		if err := redistest.Dial(t, server).Do(t.Context(), "ACL", "SETUSER", "default", "-hset").Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, redistest.Dial(t, server).Do(t.Context(), "ACL", "SETUSER", "default", "-hset").Err())
 	}
 	reduce()
 	if health := prober.Probe(t.Context())[0]; !health.OK {
 		t.Errorf("the answer is not believed: %s", health.Detail)
 	}
 	server.Kill()
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, server.Restart())
 	reduce()
 	redistest.Eventually(t, "the new server is asked", func() bool {
 		health := prober.Probe(t.Context())[0]

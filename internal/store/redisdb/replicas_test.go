@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // openWithReplica opens a store whose changes need a replica.
@@ -47,14 +48,10 @@ func TestAChangeIsAcknowledgedWhenAReplicaHasIt(t *testing.T) {
 	t.Parallel()
 	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
 	db := openWithReplica(t, master.URL())
-	if err := request(t.Context(), db, "alone"); !errors.Is(err, apierror.OutcomeUnknown) {
-		t.Errorf("without a replica: %v", err)
-	}
+	testkit.WantError(t, request(t.Context(), db, "alone"), apierror.OutcomeUnknown, "without a replica")
 	proxy := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, proxy.Addr)
-	if err := request(t.Context(), db, "a"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, request(t.Context(), db, "a"))
 	if n := redistest.Dial(t, replica).Exists(t.Context(), "{a}:user").Val(); n != 1 {
 		t.Error("the replica does not have an acknowledged change")
 	}
@@ -63,21 +60,18 @@ func TestAChangeIsAcknowledgedWhenAReplicaHasIt(t *testing.T) {
 	began := time.Now()
 	for name, tag := range map[string]string{"a change": "b", "one that was made before the cut": "a"} {
 		for _, attempt := range []string{"first", "second"} {
-			if err := request(t.Context(), db, tag); !errors.Is(err, apierror.OutcomeUnknown) {
-				t.Errorf("%s, %s attempt, while replication is cut: %v", name, attempt, err)
-			}
+			testkit.WantError(t, request(t.Context(), db, tag), apierror.OutcomeUnknown,
+				"%s, %s attempt, while replication is cut", name, attempt)
 		}
 	}
 	if took := time.Since(began); took < 2*time.Second || took > 10*time.Second {
 		t.Errorf("four requests waited %v", took)
 	}
 	names := []string{"{e:1}:a", "{e:1}:b", "{e:1}:c"}
-	if _, err := db.RunScript(t.Context(), scripts.TotalsRead, names, 9); err != nil {
-		t.Errorf("a script that only reads waits for replicas: %v", err)
-	}
-	if _, err := db.TryAcquire(t.Context(), "{l:x}:lock", "me", time.Second); err != nil {
-		t.Errorf("a lease waits for replicas: %v", err)
-	}
+	testkit.Report(t, testkit.ErrorOf(db.RunScript(t.Context(), scripts.TotalsRead, names, 9)),
+		"a script that only reads waits for replicas")
+	testkit.Report(t, testkit.ErrorOf(db.TryAcquire(t.Context(), "{l:x}:lock", "me", time.Second)),
+		"a lease waits for replicas")
 	proxy.Mend()
 	redistest.Eventually(t, "both are acknowledged", func() bool {
 		return request(t.Context(), db, "a") == nil && request(t.Context(), db, "b") == nil
@@ -96,9 +90,7 @@ func TestEveryBatchWritesBeforeItWaits(t *testing.T) {
 	db := openWithReplica(t, master.URL())
 	client := redistest.Dial(t, master)
 	for range 2 {
-		if err := request(t.Context(), db, "a"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, request(t.Context(), db, "a"))
 		if n := client.Del(t.Context(), "{a}:alive").Val(); n != 1 {
 			t.Error("the batch did not write")
 		}
@@ -114,9 +106,7 @@ func TestOneWaitServesABatch(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range requests {
 		all.Go(func() {
-			if err := request(t.Context(), db, strconv.Itoa(i)); err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, request(t.Context(), db, strconv.Itoa(i)))
 		})
 	}
 	all.Wait()
@@ -137,9 +127,7 @@ func TestAFrozenReplicaDelaysNoRead(t *testing.T) {
 	began := time.Now()
 	for len(written) == 0 {
 		before := time.Now()
-		if _, err := db.AutoPipelined.HGetAll(t.Context(), "{a}:user").Result(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(db.AutoPipelined.HGetAll(t.Context(), "{a}:user").Result())(t)
 		if took := time.Since(before); took > 300*time.Millisecond {
 			t.Errorf("a read took %v", took)
 		}
@@ -156,9 +144,7 @@ func TestInAClusterEachMasterWaitsForItsOwnReplica(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 300 {
 		all.Go(func() {
-			if err := request(t.Context(), db, strconv.Itoa(i)); err != nil {
-				t.Error(err)
-			}
+			testkit.Report(t, request(t.Context(), db, strconv.Itoa(i)))
 		})
 	}
 	all.Wait()

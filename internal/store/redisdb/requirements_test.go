@@ -10,17 +10,14 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
 func TestAStoreMustBeUsedWithTheShardsOfItsFirstUse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
-			t.Errorf("the second start: %v", err)
-		}
+		testkit.Check(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}))
+		testkit.Report(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}), "the second start")
 		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 5})
 		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 1 ||
 			!strings.Contains(unmet[0], "PARLOR_ROOM_SHARDS=4") {
@@ -32,15 +29,12 @@ func TestAStoreMustBeUsedWithTheShardsOfItsFirstUse(t *testing.T) {
 func TestEveryMasterIsChecked(t *testing.T) {
 	db := redistest.Cluster(t)
 	setPolicy := func(policy string) {
-		err := db.Client.(*redis.ClusterClient).ForEachMaster(
+		testkit.Check(t, db.Client.(*redis.ClusterClient).ForEachMaster(
 			context.WithoutCancel(t.Context()),
 			func(ctx context.Context, node *redis.Client) error {
 				return node.ConfigSet(ctx, "maxmemory-policy", policy).Err()
 			},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		))
 	}
 	setPolicy("allkeys-lru")
 	defer setPolicy("noeviction")
@@ -69,12 +63,8 @@ func TestAReplicaIsWaitedForUntilItIsPromoted(t *testing.T) {
 	if !errors.Is(err, apierror.StoreUnavailable) || !strings.Contains(err.Error(), "address of the master") {
 		t.Errorf("a replica: %v", err)
 	}
-	if err := db.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
-		t.Errorf("promoted: %v", err)
-	}
+	testkit.Check(t, db.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	testkit.Report(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}), "promoted")
 }
 
 func TestAnAddressOfTheOtherKindOfStoreIsReported(t *testing.T) {
@@ -97,32 +87,21 @@ func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
 	db := openServer(t, "redis-cluster://"+member.Addr)
 	for _, slots := range [][2]int{{-1, -1}, {0, 16000}} {
 		if slots[0] >= 0 {
-			if err := client.ClusterAddSlotsRange(t.Context(), slots[0], slots[1]).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, client.ClusterAddSlotsRange(t.Context(), slots[0], slots[1]).Err())
 		}
 		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
-		if !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("with the slots %v: %v", slots, err)
-		}
+		testkit.WantError(t, err, apierror.StoreUnavailable, "with the slots %v", slots)
 	}
-	if err := client.ClusterAddSlotsRange(t.Context(), 16001, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	err := redistest.Poll(20*time.Second, func() error {
+	testkit.Check(t, client.ClusterAddSlotsRange(t.Context(), 16001, 16383).Err())
+	testkit.Report(t, redistest.Poll(20*time.Second, func() error {
 		return db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
-	})
-	if err != nil {
-		t.Errorf("the Cluster is complete: %v", err)
-	}
+	}), "the Cluster is complete")
 }
 
 func TestAStoreWithAnAppendOnlyFileIsDurable(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes")
 	required := redisdb.Requirements{FreeShards: 1, Durable: true}
-	if err := openServer(t, server.URL()).CheckRequirements(t.Context(), required); err != nil {
-		t.Error(err)
-	}
+	testkit.Report(t, openServer(t, server.URL()).CheckRequirements(t.Context(), required))
 }
 
 func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
@@ -142,20 +121,13 @@ func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
 			MaxWait:    time.Minute,
 		})
 	}()
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-opened; err != nil {
-		t.Errorf("the store came back: %v", err)
-	}
+	testkit.Check(t, server.Restart())
+	testkit.Report(t, <-opened, "the store came back")
 }
 
 func openServer(t *testing.T, url string) *redisdb.DB {
 	t.Helper()
-	db, err := redisdb.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

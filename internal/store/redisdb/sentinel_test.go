@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // One master, one replica and one sentinel: the master dies, and the same DB uses the replica.
@@ -20,19 +21,11 @@ func TestBehindSentinelTheStoreSurvivesItsMaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := fmt.Sprintf("sentinel monitor parlor %s %s 1\n"+
 		"sentinel down-after-milliseconds parlor 500\nsentinel failover-timeout parlor 3000\n", host, port)
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sentinel, err := redistest.StartSentinel(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte(settings), 0o600))
+	sentinel := testkit.Must(redistest.StartSentinel(file))(t)
 	t.Cleanup(sentinel.Remove)
 
-	db, err := redisdb.Open("redis-sentinel://" + sentinel.Addr + "/parlor?db=3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open("redis-sentinel://" + sentinel.Addr + "/parlor?db=3"))(t)
 	defer func() { _ = db.Close() }()
 	keys := []string{"{l:s}:lock", "{l:s}:fence"}
 	takeFence := func() (string, error) {

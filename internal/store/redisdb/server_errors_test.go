@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -32,9 +33,7 @@ func TestEveryErrorOfAServerThatDoesNotServeIsTemporary(t *testing.T) {
 			want = apierror.StoreFull
 		}
 		for _, err := range []error{errors.New(text), fmt.Errorf("dial: %w", serverError(text))} {
-			if got := redisdb.WrapError("x", err); !errors.Is(got, want) {
-				t.Errorf("%v is %v, want %v", err, got, want.Code)
-			}
+			testkit.WantError(t, redisdb.WrapError("x", err), want, "%v is", err)
 		}
 	}
 	for _, start := range redisdb.ServerErrorStarts() {
@@ -60,19 +59,12 @@ func TestEveryErrorOfAServerThatDoesNotServeIsTemporary(t *testing.T) {
 func TestAPasswordThatCameLaterIsStoreUnavailableToEveryScript(t *testing.T) {
 	server := redistest.StartFor(t)
 	admin := redistest.Dial(t, server)
-	if err := admin.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, admin.ConfigSet(t.Context(), "requirepass", "secret").Err())
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	for count := range 20 {
 		args := slices.Repeat([]any{"1"}, count)
-		_, err := db.RunScript(context.WithoutCancel(t.Context()), scripts.TotalsRead, []string{"{e:1}:a"}, args...)
-		if !errors.Is(err, apierror.StoreUnavailable) {
-			t.Errorf("a script with %d arguments returns %v", count, err)
-		}
+		testkit.Fails(db.RunScript(context.WithoutCancel(t.Context()), scripts.TotalsRead, []string{"{e:1}:a"}, args...))(
+			t, apierror.StoreUnavailable, "a script with %d arguments returns", count)
 	}
 }

@@ -2,7 +2,6 @@ package redisdb_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // The user of the store in these tests. The password has what a URL must escape.
@@ -32,20 +32,13 @@ var storeUserRights = []string{
 
 func makeCertificates(t *testing.T) redistest.Certificates {
 	t.Helper()
-	certs, err := redistest.MakeCertificates(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certs
+	return testkit.Must(redistest.MakeCertificates(t.TempDir()))(t)
 }
 
 // startTLS starts a server that talks TLS only, until the test ends.
 func startTLS(t *testing.T, certs redistest.Certificates, arguments ...string) *redistest.Server {
 	t.Helper()
-	server, err := redistest.StartTLS(certs, arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := testkit.Must(redistest.StartTLS(certs, arguments...))(t)
 	t.Cleanup(server.Remove)
 	return server
 }
@@ -53,10 +46,7 @@ func startTLS(t *testing.T, certs redistest.Certificates, arguments ...string) *
 // expectUsable checks that a script and a message go through the store at a URL.
 func expectUsable(t *testing.T, storeURL string) {
 	t.Helper()
-	db, err := redisdb.Open(storeURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(storeURL))(t)
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -66,22 +56,15 @@ func expectUsable(t *testing.T, storeURL string) {
 		if err == nil {
 			_, err = db.RunScript(ctx, scripts.FencingTokenIssue, []string{tag + ":lock", tag + ":fence"}, "me")
 		}
-		if err != nil {
-			t.Fatalf("the store at %s: %v", storeURL, err)
-		}
+		testkit.Check(t, err, "the store at %s", storeURL)
 	}
-	if err := db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: 1}); err != nil {
-		t.Errorf("requirements of %s: %v", storeURL, err)
-	}
+	testkit.Report(t, db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: 1}), "requirements of %s", storeURL)
 }
 
 // expectUnusable checks that the store at a URL refuses, or is not trusted.
 func expectUnusable(t *testing.T, storeURL string) {
 	t.Helper()
-	db, err := redisdb.Open(storeURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(storeURL))(t)
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -120,10 +103,7 @@ func TestAStoreThatAsksForACertificateOfItsClients(t *testing.T) {
 func TestAClusterOverTLS(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
-	masters, err := redistest.StartTLSCluster(certs, storeUserRights...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	masters := testkit.Must(redistest.StartTLSCluster(certs, storeUserRights...))(t)
 	all := strings.Join(masters, ",")
 	expectUsable(t, "rediss-cluster://"+storeCredentials+all+"?ca="+certs.CA)
 	expectUsable(t, "rediss-cluster://"+storeCredentials+masters[2]+"?ca="+certs.CA) // it names the others
@@ -136,19 +116,12 @@ func TestMessagesOverTLS(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
 	server := startTLS(t, certs, storeUserRights...)
-	db, err := redisdb.Open("rediss://" + storeCredentials + server.Addr + "?ca=" + certs.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open("rediss://" + storeCredentials + server.Addr + "?ca=" + certs.CA))(t)
 	defer func() { _ = db.Close() }()
 	subscription := db.Client.Subscribe(t.Context(), "news")
 	defer func() { _ = subscription.Close() }()
-	if _, err := subscription.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Client.Publish(t.Context(), "news", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(subscription.Receive(t.Context()))(t)
+	testkit.Check(t, db.Client.Publish(t.Context(), "news", "1").Err())
 	if m, err := subscription.ReceiveMessage(t.Context()); err != nil || m.Payload != "1" {
 		t.Errorf("received %v, %v", m, err)
 	}
@@ -161,13 +134,8 @@ func TestAStoreBehindSentinelsWithUsersOfTheirOwnOverTLS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := "sentinel monitor parlor 127.0.0.1 " + portOf(master) + " 1\n" +
 		"user default off\nuser watcher on >guard-the-guards ~* &* +@all\n"
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sentinel, err := redistest.StartTLSSentinel(file, certs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte(settings), 0o600))
+	sentinel := testkit.Must(redistest.StartTLSSentinel(file, certs))(t)
 	t.Cleanup(sentinel.Remove)
 	to := "rediss-sentinel://" + storeCredentials + sentinel.Addr + "/parlor?db=2&ca=" + certs.CA
 	expectUsable(t, to+"&sentinelUser=watcher&sentinelPassword=guard-the-guards")
@@ -181,14 +149,9 @@ func TestAUserOfTheStoreInEveryScheme(t *testing.T) {
 	expectUsable(t, "redis://"+storeCredentials+server.Addr)
 	expectUsable(t, "unix://"+storeCredentials+server.Socket)
 	expectUnusable(t, "redis://"+server.Addr)
-	db, err := redisdb.Open("redis://parlor:wrong@" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open("redis://parlor:wrong@" + server.Addr))(t)
 	defer func() { _ = db.Close() }()
-	if err := db.Ping(t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Errorf("a wrong password: %v", err)
-	}
+	testkit.WantError(t, db.Ping(t.Context()), apierror.StoreUnavailable, "a wrong password")
 }
 
 func TestTheCertificatesOfAStoreAreReplacedWhileItIsOpen(t *testing.T) {
@@ -203,50 +166,32 @@ func TestTheCertificatesOfAStoreAreReplacedWhileItIsOpen(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 		}
 	}
 	install(before)
 	address := fmt.Sprintf("rediss://%s?ca=%[2]s/ca&cert=%[2]s/cert&key=%[2]s/key", server.Addr, folder)
-	db, err := redisdb.Open(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(address))(t)
 	defer func() { _ = db.Close() }()
 	admin := redistest.Dial(t, server)
 	// ping sends a command on a new connection.
 	ping := func() error {
-		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err())
 		return db.Client.Ping(t.Context()).Err()
 	}
-	if err := ping(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, ping())
 
-	err = admin.Do(t.Context(), "CONFIG", "SET", "tls-ca-cert-file", after.CA, "tls-cert-file", after.Cert,
-		"tls-key-file", after.Key).Err()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, admin.Do(t.Context(), "CONFIG", "SET", "tls-ca-cert-file", after.CA, "tls-cert-file", after.Cert,
+		"tls-key-file", after.Key).Err())
 	if err := ping(); err == nil {
 		t.Fatal("the store takes the certificate of before")
 	}
 	install(after)
-	if err := db.SetAccess(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
-	if err := ping(); err != nil {
-		t.Errorf("with the new certificates: %v", err)
-	}
+	testkit.Check(t, db.SetAccess(t.Context(), address))
+	testkit.Report(t, ping(), "with the new certificates")
 	install(makeCertificates(t))
 	if err := db.SetAccess(t.Context(), address); err == nil {
 		t.Error("certificates that the store does not accept were taken")
 	}
-	if err := ping(); err != nil {
-		t.Errorf("after certificates that the store does not accept: %v", err)
-	}
+	testkit.Report(t, ping(), "after certificates that the store does not accept")
 }

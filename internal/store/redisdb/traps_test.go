@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -14,14 +15,9 @@ import (
 // By default go-redis ignores the deadline of a context.
 func TestACommandEndsWithItsContext(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Client.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, db.Client.Ping(t.Context()).Err())
 	server.Pause()
 	defer server.Resume()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -41,10 +37,7 @@ func TestNoClientAsksForMaintenanceNotices(t *testing.T) {
 	for _, url := range []string{
 		redisdb.EmbeddedURL, "redis://127.0.0.1:1", "redis-cluster://127.0.0.1:1", "redis-sentinel://127.0.0.1:1/parlor",
 	} {
-		db, err := redisdb.Open(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(redisdb.Open(url))(t)
 		var config *maintnotifications.Config
 		deadlines := false
 		switch client := db.Client.(type) {
