@@ -72,7 +72,7 @@ func TestEveryCommandRefusesAStoreThatIsNotItsOwn(t *testing.T) {
 	for key, fields := range map[string][]any{
 		keys.Meta():          {keys.MetaInstallationField, "other", keys.MetaLayoutField, "999", keys.MetaEpochField, 1},
 		keys.HistoryLosses(): {"1:1", "what another layout has"},
-		keys.MoneyStops():    {"x", "what another layout has"},
+		keys.MoneyHalts():    {"x", "what another layout has"},
 	} {
 		if err := client.HSet(t.Context(), key, fields...).Err(); err != nil {
 			t.Fatal(err)
@@ -308,7 +308,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	must(t, "store", "accept", "--reason", "test", "--redis-url", store)
 	isBalanced("after the loss was accepted")
 
-	unset = set(keys.MoneyStops(), "1:conservation", "1700000000000|1 accounts differ from the ledger")
+	unset = set(keys.MoneyHalts(), "1:conservation", "1700000000000|1 accounts differ from the ledger")
 	wantAudits(t, store, "STOPPED", "conservation", "1 accounts differ from the ledger")
 	wantAudits(t, store, "STOPPED", "conservation", "1 accounts differ from the ledger", "--game", "1")
 	wantStatus("1 accounts differ from the ledger")

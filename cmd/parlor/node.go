@@ -16,8 +16,8 @@ import (
 	"github.com/parlor-games/parlor/internal/base/logs"
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/money/assets"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/prizes"
-	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
@@ -42,19 +42,19 @@ import (
 
 // domains are all domains on one store.
 type domains struct {
-	db     *redisdb.DB
-	users  *users.Service
-	games  *games.Service
-	wallet *wallet.Service
-	assets *assets.Service
-	auth   *auth.Service // nil in a tool without signing keys
-	rooms  *rooms.Service
-	boards *leaderboards.Service
-	prizes *prizes.Service
-	tours  *tournaments.Service
-	stops  *stops.Service
-	memory *redisdb.Watermark // how full the store is; the monitor keeps it
-	usage  *usage.Service     // decides whether a game gets anything new
+	db        *redisdb.DB
+	users     *users.Service
+	games     *games.Service
+	wallet    *wallet.Service
+	assets    *assets.Service
+	auth      *auth.Service // nil in a tool without signing keys
+	rooms     *rooms.Service
+	boards    *leaderboards.Service
+	prizes    *prizes.Service
+	tours     *tournaments.Service
+	moneyHalt *moneyhalt.Service
+	memory    *redisdb.Watermark // how full the store is; the monitor keeps it
+	usage     *usage.Service     // decides whether a game gets anything new
 }
 
 // openArchive returns the archive of the ledger, nil for none.
@@ -70,9 +70,10 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
-		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
+		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
+		moneyHalt: moneyhalt.New(db, slog.Default()),
 	}
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Stops: d.stops})
+	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Halter: d.moneyHalt})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -229,7 +230,7 @@ func newNode(
 		Limiter:     n.limiter,
 		Idempotency: n.idempotency,
 		Readiness:   n.monitor,
-		Stops:       n.stops,
+		MoneyHalt:   n.moneyHalt,
 		Accounts: accounts.New(accounts.Deps{
 			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
 		}),

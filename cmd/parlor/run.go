@@ -132,7 +132,7 @@ func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
 	n.nodes.Advertise(n.ownAddress(ctx, listen))
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
-		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
+		n.history.Run, n.rooms.Run, n.wallet.Run, n.moneyHalt.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
 		n.presence.Run, n.usage.Run, n.boards.Run, n.tours.Run, n.apiServer.Run, n.trail.Run,
 	} {
 		group.Go(func() error { return ignoreStop(run(ctx)) })

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/history"
@@ -58,7 +58,7 @@ type storeStatus struct {
 	history.Status
 	Layout string `json:"layout"` // "" when no node has written it yet
 	// StoppedGames are the games that are stopped by themselves.
-	StoppedGames []stops.Stop `json:"stoppedGames"`
+	StoppedGames []moneyhalt.Halt `json:"stoppedGames"`
 	// Problem is why nothing else is read of the store, "" for an installation of this layout.
 	Problem string `json:"problem"`
 
@@ -76,11 +76,11 @@ func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error
 	status := storeStatus{Layout: found.Layout, Problem: found.Problem(), hasOtherLayout: found.HasOtherLayout()}
 	if status.hasOtherLayout {
 		status.Status = history.Status{Installation: found.ID, Former: []string{}, Losses: []history.Loss{}}
-		status.StoppedGames = []stops.Stop{}
+		status.StoppedGames = []moneyhalt.Halt{}
 		return status, nil
 	}
 	if status.Status, err = history.ReadStatus(ctx, db); err == nil {
-		status.StoppedGames, err = stops.ReadAll(ctx, db)
+		status.StoppedGames, err = moneyhalt.ReadAll(ctx, db)
 	}
 	return status, err
 }

@@ -120,7 +120,7 @@ var packageTable = []packageRow{
 	{"internal/money/archive", []string{"internal/money/ledger"}, "keeps entries in files or S3, and knows no store"},
 	{
 		"internal/money/wallet",
-		[]string{"internal/money/archive", "internal/money/ledger", "internal/money/stops"},
+		[]string{"internal/money/archive", "internal/money/ledger", "internal/money/moneyhalt"},
 		"every change of a balance is an entry, unless money is stopped",
 	},
 	{"internal/money/assets", []string{"internal/money/wallet"}, "a purchase moves money"},

@@ -61,7 +61,7 @@ var playerKeys = []struct{ key, what, bound, bytes, stays string }{
 // notOfPlayers lists the other keys, which no player makes more of.
 var notOfPlayers = strings.Fields(`
 	Meta HistoryLosses HistoryMark Probe UserIDCounter GameIDCounter Issuers Token Tokens AssetIDCounter GameBytes
-	GamesOverShare GamesWithWork GamesInWork GamesLookedAt LinesLookedAt MoneyStops Pepper EndedSessions Trail
+	GamesOverShare GamesWithWork GamesInWork GamesLookedAt LinesLookedAt MoneyHalts Pepper EndedSessions Trail
 	ServerTrail RoutineTrail TrailGames TrailNumber TrailMark Lock FenceCounter ConsoleLink ConsoleSessions Nodes
 	PresenceLeases PresenceShards ProbeChannel Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
 	PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue

@@ -15,15 +15,15 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 )
 
-// Stops stops the money of games. *stops.Service implements it; without one nothing is stopped.
-type Stops interface {
-	// Check returns store_unavailable when the money of a game is stopped.
+// Halter halts the money of games. *moneyhalt.Service implements it; without one nothing is halted.
+type Halter interface {
+	// Check returns store_unavailable when the money of a game is halted.
 	Check(gameID int64) error
 	Add(ctx context.Context, gameID int64, cause, detail string) error
 	Lift(ctx context.Context, gameID int64, cause string) error
 }
 
-// conservationCause is the cause of a stop by the audit.
+// conservationCause is the cause of a halt by the audit.
 const conservationCause = "conservation"
 
 // The audit that runs all the time looks at the totals of each game whose ledger has grown, and of
@@ -88,18 +88,18 @@ func (s *Service) Deltas() []GameDelta {
 	return list
 }
 
-// CheckMoney returns store_unavailable when the money of a game is stopped. It must be called
+// CheckMoney returns store_unavailable when the money of a game is halted. It must be called
 // before every script that moves money.
 func (s *Service) CheckMoney(gameID int64) error {
-	if s.stops == nil {
+	if s.halter == nil {
 		return nil
 	}
-	return s.stops.Check(gameID)
+	return s.halter.Check(gameID)
 }
 
 // auditGames audits games as their leader, and stops those whose money is not conserved.
 func (s *Service) auditGames(ctx context.Context, gameIDs []int64) error {
-	if s.stops == nil || len(gameIDs) == 0 {
+	if s.halter == nil || len(gameIDs) == 0 {
 		return nil
 	}
 	all, err := s.store.readTotals(ctx, gameIDs)
@@ -168,19 +168,19 @@ func (s *Service) auditGame(ctx context.Context, t totals, withWallets bool) err
 	first := defects[0]
 	detail := fmt.Sprintf("%d accounts differ from the ledger, the first %s by %s units of %s", len(defects),
 		first.account, first.units, first.code)
-	if err := s.stops.Add(ctx, t.gameID, conservationCause, detail); err != nil {
+	if err := s.halter.Add(ctx, t.gameID, conservationCause, detail); err != nil {
 		return err
 	}
 	found.stopped = true
 	s.alarm.mu.Lock()
 	s.alarm.deltas[t.gameID] = found
 	s.alarm.mu.Unlock()
-	// An operator may have accepted them between the look and the stop, and lifted nothing.
+	// An operator may have accepted them between the look and the halt, and lifted nothing.
 	accepted, err := s.store.readDefects(ctx, t.gameID)
 	if err != nil || slices.ContainsFunc(defects, func(d moneyDefect) bool { return !accepted.isAccepted(d) }) {
 		return err
 	}
-	return s.stops.Lift(ctx, t.gameID, conservationCause)
+	return s.halter.Lift(ctx, t.gameID, conservationCause)
 }
 
 // compareSomeWallets compares the next wallets of a game, and those that differed before, with
@@ -280,8 +280,8 @@ func (s *Service) AcceptAudit(
 	if err != nil {
 		return nil, err
 	}
-	if s.stops != nil {
-		if err := s.stops.Lift(ctx, gameID, conservationCause); err != nil {
+	if s.halter != nil {
+		if err := s.halter.Lift(ctx, gameID, conservationCause); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // looked is the game that the alarm looks at.
 const looked = 7
 
-// noted is a Stops that notes which games are stopped.
+// noted is a Halter that notes which games are stopped.
 type noted map[int64]string
 
 func (n noted) Check(gameID int64) error {
@@ -41,7 +41,7 @@ func TestTheAlarmHearsOfTooMuchAndOfTooLittle(t *testing.T) {
 	db := redistest.Single(t)
 	for _, delta := range []Units{-1, 0, 1, MaxUnits} {
 		stopped := noted{}
-		s := New(db, nil, Options{Stops: stopped})
+		s := New(db, nil, Options{Halter: stopped})
 		books := totals{gameID: looked, tokens: map[string]tokenTotals{"GOLD": {totalMinted: delta}}}
 		if err := s.auditGame(t.Context(), books, false); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestAWalletDiffersFromItsLinesInEitherDirection(t *testing.T) {
 // differed is compared in every look until it is right.
 func TestTheAlarmWalksOverAllWallets(t *testing.T) {
 	db := redistest.Single(t)
-	s := New(db, nil, Options{Stops: noted{}})
+	s := New(db, nil, Options{Halter: noted{}})
 	const last = 2*watchedWallets + 50
 	if err := db.Client.Set(t.Context(), keys.UserIDCounter(), last, 0).Err(); err != nil {
 		t.Fatal(err)

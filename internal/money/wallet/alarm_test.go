@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -34,17 +34,17 @@ func (l *sharedLog) Write(p []byte) (int, error) {
 // watchedNode is a node whose background work runs.
 type watchedNode struct {
 	*wallet.Service
-	stops *stops.Service
+	halts *moneyhalt.Service
 }
 
 func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	t.Helper()
-	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
-	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
+	n := watchedNode{halts: moneyhalt.New(db, slog.New(slog.NewTextHandler(log, nil)))}
+	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Halter: n.halts})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- n.Run(ctx) }()
-	go func() { ended <- n.stops.Run(ctx) }()
+	go func() { ended <- n.halts.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
 		if err := errors.Join(<-ended, <-ended); err != nil {
@@ -119,7 +119,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 			for range 2 { // it stays so after further audits
 				redistest.Eventually(t, "the delta is 0 again", delta(false))
 			}
-			if n := len(nodes[0].stops.List()) + len(nodes[1].stops.List()); n != 0 {
+			if n := len(nodes[0].halts.List()) + len(nodes[1].halts.List()); n != 0 {
 				t.Fatalf("%d stops are left", n)
 			}
 		}

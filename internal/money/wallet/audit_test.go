@@ -404,7 +404,7 @@ func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	for _, err := range []error{
 		db.Client.HSet(t.Context(), keys.Meta(), keys.MetaStoppedField, string(stop), keys.MetaEpochField, "2").Err(),
 		db.Client.HSet(t.Context(), keys.HistoryLosses(), keys.HistoryLossField(2, game), loss).Err(),
-		db.Client.HSet(t.Context(), keys.MoneyStops(), fmt.Sprint(game, ":conservation"), alarm).Err(),
+		db.Client.HSet(t.Context(), keys.MoneyHalts(), fmt.Sprint(game, ":conservation"), alarm).Err(),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ type Service struct {
 	folding   *leader.Work
 	archiver  *archiver    // nil when nothing leaves the store
 	archiving *leader.Work // as archiver
-	stops     Stops        // nil: nothing is stopped
+	halter    Halter       // nil: nothing is halted
 	alarm     *alarm
 }
 
@@ -46,7 +46,7 @@ type Options struct {
 	// Archive takes old entries of ledgers and old lines of players. Nil: nothing leaves the store.
 	Archive *archive.Archive
 	Keep    Retention // zero is DefaultRetention
-	Stops   Stops     // stops games whose money is not conserved; nil stops none
+	Halter  Halter    // halts games whose money is not conserved; nil halts none
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -64,7 +64,7 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
-		stops:     o.Stops,
+		halter:    o.Halter,
 		alarm:     newAlarm(),
 	}
 	s.folding = leader.New(db, "totals", leader.EndsNothing, s.foldGames)

@@ -107,9 +107,9 @@ func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 // archive in the last day.
 func LinesLookedAt() string { return "{p}:work:lines:all" }
 
-// MoneyStops (hash, no expiry) names the games whose money is stopped: "<game>:<cause>", game 0 for
+// MoneyHalts (hash, no expiry) names the games whose money is halted: "<game>:<cause>", game 0 for
 // all, to "<ms>|<sentence for operators>".
-func MoneyStops() string { return "{p}:stops" }
+func MoneyHalts() string { return "{p}:stops" }
 
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
