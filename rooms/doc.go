@@ -118,8 +118,8 @@
 // scripts no key for one. The node that ended the room has the entry applied at once, after its
 // response; an elected leader applies those that were left by a node that died or that failed. A
 // consumer counts a room once: a leaderboard keeps a receipt by the room, and a tournament decides
-// a match once. The entry is removed after that. An entry that its consumer rejects for good is
-// parked: it leaves the outbox, is counted and logged, and holds up no other room.
+// a match once. The entry is removed after that. An entry that its consumer rejects for good
+// becomes a dead letter: it leaves the outbox, is counted and logged, and delays no other room.
 //
 // # Matches
 //

@@ -25,7 +25,7 @@ type Ended struct {
 	StartedAt     time.Time // by the store's clock, to the millisecond; zero when it was not started
 	EndedAt       time.Time // likewise
 	Places        []Place   // the result, best place first; nil of a cancelled room
-	Applied       string    // of a room that was parked: what its consumer had applied, as PartlyApplied says
+	Applied       string    // of a dead letter: what its consumer had applied, see PartlyApplied
 }
 
 // Place is what a player reached in a room that has ended.
@@ -38,12 +38,13 @@ type Place struct {
 
 // Consumer applies an ended room. It may get the same room again and must apply it once. It returns
 // nil when it has applied the room or has nothing to do. After an error for which apierror.IsFinal
-// is true the room is parked, which holds no other up. After any other error it comes again.
+// is true the room becomes a dead letter, which delays no other. After any other error it comes
+// again.
 type Consumer func(ctx context.Context, e Ended) error
 
 // PartlyApplied is the error of a consumer that has applied some of a room and not all. What it has
-// applied is stored with a room that is parked, and comes back with it: staff may try it again long
-// after everything else has forgotten that.
+// applied is stored with the dead letter, and comes back with it: staff may try it again long after
+// every receipt has expired.
 type PartlyApplied struct {
 	Applied string // in a form of the consumer, without tabs
 	Err     error
@@ -65,5 +66,5 @@ func (s *Service) SetConsumer(prefix string, c Consumer) {
 	s.store.consumers = append(s.store.consumers, consumer{prefix, c})
 }
 
-// ParkedCount returns how many ended rooms this node has parked.
-func (s *Service) ParkedCount() int64 { return s.store.parkedCount.Load() }
+// DeadLetterCount returns how many dead letters this node has made.
+func (s *Service) DeadLetterCount() int64 { return s.store.deadLetterCount.Load() }

@@ -58,11 +58,11 @@ type store struct {
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 	keyedHash      func(ctx context.Context, label, text string) ([]byte, error)
 
-	consumers    []consumer    // of the rooms that feed something
-	endedQueue   chan location // of these rooms, that this node has ended
-	applying     *leader.Work
-	delayedRooms *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
-	parkedCount  atomic.Int64
+	consumers       []consumer    // of the rooms that feed something
+	endedQueue      chan location // of these rooms, that this node has ended
+	applying        *leader.Work
+	delayedRooms    *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
+	deadLetterCount atomic.Int64
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
 	endedRooms      *cache.Cache[creatorID, string] // ids of rooms whose end this node saw, "," behind each

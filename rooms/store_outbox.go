@@ -28,7 +28,7 @@ const (
 	outboxPage       = 256              // entries in one read of the sweep
 	applyTimeout     = 10 * time.Second // of one consumer
 	outboxRetryDelay = time.Minute      // until the sweep tries a room again that could not be applied
-	maxParkedRooms   = 1_000            // of a shard; more are counted and logged only
+	maxDeadLetters   = 1_000            // of a shard; more are counted and logged only
 )
 
 // queueEnded has a room that this node has ended applied, when somebody waits for that. Whoever
@@ -84,8 +84,8 @@ func (st *store) applyEnded(ctx context.Context, at location) error {
 	return st.applyEntry(ctx, at.shard, at.roomID, entry)
 }
 
-// applyEntry gives an entry of the outbox to its consumer and takes it off, or parks it. It returns
-// an error when the entry has to come again.
+// applyEntry gives an entry of the outbox to its consumer and removes it, as a dead letter when it
+// can never be applied. It returns an error when the entry has to come again.
 func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry string) error {
 	e, err := decodeEnded(roomID, entry)
 	isForGood := err != nil // what cannot be read now never can
@@ -93,21 +93,21 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 		err = st.apply(ctx, e)
 		isForGood = apierror.IsFinal(err)
 	}
-	parked := ""
+	letter := ""
 	if isForGood {
-		parked = encodeParked(entry, err)
+		letter = encodeDeadLetter(entry, err)
 	} else if err != nil {
 		return fmt.Errorf("apply room %s: %w", roomID, err)
 	}
-	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.ParkedRooms(shard)},
-		roomID, entry, parked, maxParkedRooms)
+	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.DeadLetters(shard)},
+		roomID, entry, letter, maxDeadLetters)
 	if err != nil {
 		return err
 	}
-	if parked != "" {
-		st.parkedCount.Add(1)
+	if letter != "" {
+		st.deadLetterCount.Add(1)
 		slog.ErrorContext(ctx, "an ended room was parked: it feeds what does not take it", "room", roomID,
-			"entry", parked)
+			"entry", letter)
 	}
 	return reply.Err(scripts.OutboxClose)
 }

@@ -198,7 +198,7 @@ func newNode(
 	metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parlor_rooms_parked_total",
 		Help: "Ended rooms that this node parked: a leaderboard or a tournament does not take them.",
-	}, func() float64 { return float64(n.rooms.ParkedCount()) }))
+	}, func() float64 { return float64(n.rooms.DeadLetterCount()) }))
 	if old != nil {
 		n.reportArchive(metrics)
 	}

@@ -65,7 +65,7 @@ var notOfPlayers = strings.Fields(`
 	ServerTrail RoutineTrail TrailGames TrailNumber TrailMark Lock FenceCounter ConsoleLink ConsoleSessions Nodes
 	PresenceLeases PresenceShards ProbeChannel Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
 	PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue
-	RoomTurns RoomOutbox ParkedRooms RoomsFence PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank
+	RoomTurns RoomOutbox DeadLetters RoomsFence PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank
 	TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)
 
 // keyFunction matches the comment of a function for a key, which starts with its name and its type.

@@ -501,10 +501,10 @@ func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 // packed as scripts.RoomEnd, until whoever waits for them has applied that.
 func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
 
-// ParkedRooms (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
-// rejected for good, until staff has them applied again: the entry, a tab and the error; and when a
+// DeadLetters (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
+// rejected for good, until staff apply them again: the entry, a tab and the error; and when a
 // part was applied, a tab and that part.
-func ParkedRooms(s Shard) string { return s.key("rooms:parked") }
+func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.

@@ -13,10 +13,10 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// parked returns what is parked of a room, without an id for nothing.
-func (f *fixture) parked(s *rooms.Service, roomID string) (one rooms.ParkedRoom) {
+// deadLetter returns the dead letter of a room, without an id for none.
+func (f *fixture) deadLetter(s *rooms.Service, roomID string) (found rooms.DeadLetter) {
 	f.t.Helper()
-	list, err := s.Parked(f.t.Context(), operator)
+	list, err := s.DeadLetters(f.t.Context(), operator)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -25,13 +25,13 @@ func (f *fixture) parked(s *rooms.Service, roomID string) (one rooms.ParkedRoom)
 			f.t.Fatalf("%v is listed behind %v", p, list[i-1])
 		}
 		if p.RoomID == roomID {
-			one = p
+			found = p
 		}
 	}
-	return one
+	return found
 }
 
-func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
+func TestADeadLetterIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
@@ -43,24 +43,24 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		f.sweep(node)
 		applied := k.taken
 		for _, r := range []rooms.Room{room, free} {
-			want := rooms.ParkedRoom{
+			want := rooms.DeadLetter{
 				RoomID: r.RoomID, GameID: f.game, Feeds: "boards", EndedAt: r.FinishedAt,
 				Problem: `board_not_found: the game has no leaderboard "wins"`,
 			}
-			if got := f.parked(f.service, r.RoomID); got != want {
-				t.Errorf("parked is\n%+v\nwant\n%+v", got, want)
+			if got := f.deadLetter(f.service, r.RoomID); got != want {
+				t.Errorf("the dead letter is\n%+v\nwant\n%+v", got, want)
 			}
 		}
 
-		if _, err := node.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardNotFound) {
+		if _, err := node.RetryDeadLetter(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardNotFound) {
 			t.Errorf("without the leaderboard: %v", err)
 		}
-		if f.parked(node, room.RoomID).RoomID == "" {
-			t.Error("a room that was refused again is not parked any more")
+		if f.deadLetter(node, room.RoomID).RoomID == "" {
+			t.Error("a room that was rejected again is no dead letter any more")
 		}
 		later := f.newService()
 		k = f.take(later, nil)
-		got, err := later.RetryParked(t.Context(), operator, room.RoomID)
+		got, err := later.RetryDeadLetter(t.Context(), operator, room.RoomID)
 		if err != nil || got.RoomID != room.RoomID || len(k.taken) != 1 {
 			t.Fatalf("%+v, %v; %d rooms came", got, err, len(k.taken))
 		}
@@ -69,10 +69,10 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 				t.Errorf("the consumer got\n%+v\nafter\n%+v", k.taken[0], before)
 			}
 		}
-		if f.parked(f.service, room.RoomID).RoomID != "" || f.parked(f.service, free.RoomID).RoomID == "" {
-			t.Error("the room that was applied is parked, or the other one is not")
+		if f.deadLetter(f.service, room.RoomID).RoomID != "" || f.deadLetter(f.service, free.RoomID).RoomID == "" {
+			t.Error("the room that was applied is a dead letter, or the other one is not")
 		}
-		if _, err := later.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.RoomNotFound) {
+		if _, err := later.RetryDeadLetter(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.RoomNotFound) {
 			t.Errorf("once more: %v", err)
 		}
 		if len(k.taken) != 1 {
@@ -81,7 +81,7 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
+func TestADeadLetterThatNobodyCanReadIsListedAndStays(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.feedBoards()
 	room := f.finishGame(t)
@@ -91,36 +91,36 @@ func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
 	}
 	k := f.take(f.service, nil)
 	f.sweep(f.service)
-	got := f.parked(f.service, room.RoomID)
+	got := f.deadLetter(f.service, room.RoomID)
 	if got.Problem == "" || got.GameID != 0 || !got.EndedAt.IsZero() {
-		t.Errorf("parked is %+v", got)
+		t.Errorf("the dead letter is %+v", got)
 	}
-	if _, err := f.service.RetryParked(t.Context(), operator, room.RoomID); err == nil || len(k.rooms()) != 0 {
+	if _, err := f.service.RetryDeadLetter(t.Context(), operator, room.RoomID); err == nil || len(k.rooms()) != 0 {
 		t.Errorf("it was applied: %v, %v", k.rooms(), err)
 	}
-	if f.parked(f.service, room.RoomID).RoomID == "" {
+	if f.deadLetter(f.service, room.RoomID).RoomID == "" {
 		t.Error("it is gone")
 	}
 }
 
-func TestOnlyTheOperatorSeesParkedRooms(t *testing.T) {
+func TestOnlyTheOperatorSeesDeadLetters(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	for _, caller := range []principal.Caller{f.server(), f.newPlayer(0)} {
-		if _, err := f.service.Parked(t.Context(), caller); !errors.Is(err, apierror.Forbidden) {
+		if _, err := f.service.DeadLetters(t.Context(), caller); !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("the list is %v", err)
 		}
-		if _, err := f.service.RetryParked(t.Context(), caller, "x"); !errors.Is(err, apierror.Forbidden) {
+		if _, err := f.service.RetryDeadLetter(t.Context(), caller, "x"); !errors.Is(err, apierror.Forbidden) {
 			t.Errorf("a try is %v", err)
 		}
 	}
-	if _, err := f.service.RetryParked(t.Context(), operator, "x"); !errors.Is(err, apierror.InvalidRequest) {
+	if _, err := f.service.RetryDeadLetter(t.Context(), operator, "x"); !errors.Is(err, apierror.InvalidRequest) {
 		t.Errorf("no id is %v", err)
 	}
 }
 
-// What a consumer had applied of a room that is parked comes back with it, however late, and grows
+// What a consumer had applied of a dead letter comes back with it, however late, and grows
 // with each try.
-func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
+func TestADeadLetterRemembersWhatWasApplied(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.feedBoards()
 	room := f.finishGame(t)
@@ -130,15 +130,15 @@ func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
 	})
 	f.sweep(f.service)
 	applied = "wins:1,2"
-	if _, err := f.service.RetryParked(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardFull) {
+	if _, err := f.service.RetryDeadLetter(t.Context(), operator, room.RoomID); !errors.Is(err, apierror.BoardFull) {
 		t.Errorf("%v; want board_full", err)
 	}
-	if got := f.parked(f.service, room.RoomID).Problem; got != "board_full" {
+	if got := f.deadLetter(f.service, room.RoomID).Problem; got != "board_full" {
 		t.Errorf("the problem is %q", got)
 	}
 	last := f.newService()
 	taken := f.take(last, nil)
-	if _, err := last.RetryParked(t.Context(), operator, room.RoomID); err != nil {
+	if _, err := last.RetryDeadLetter(t.Context(), operator, room.RoomID); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
