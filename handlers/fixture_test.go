@@ -166,7 +166,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
 		Prizes: prizeService, Boards: f.deps.Boards,
 	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
-	f.deps.Rooms.SetConsumer(rooms.FeedsMatch, f.deps.Tournaments.RoomEnded)
+	f.deps.Rooms.SetMatchConsumer(f.deps.Tournaments.RoomEnded)
 	gameService.CheckFeedsOf(f.deps.Boards)
 	f.deps.Accounts = accounts.New(accounts.Deps{
 		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,

@@ -10,11 +10,11 @@ import (
 
 // DeadLetter is the result of a room that its consumer failed to apply and that waits for staff.
 type DeadLetter struct {
-	RoomID  string    `json:"roomId"`
-	GameID  int64     `json:"gameId"`
-	Feeds   string    `json:"feeds"`   // its consumer, as in Ended
-	EndedAt time.Time `json:"endedAt"` // moments before it became a dead letter; zero when its entry cannot be read
-	Problem string    `json:"problem"` // the error of the consumer
+	RoomID   string    `json:"roomId"`
+	GameID   int64     `json:"gameId"`
+	Consumer string    `json:"feeds"`   // as in Ended
+	EndedAt  time.Time `json:"endedAt"` // moments before it became a dead letter; zero when its entry cannot be read
+	Problem  string    `json:"problem"` // the error of the consumer
 }
 
 // DeadLetters returns the dead letters of all games, oldest first. Only the operator may call it.

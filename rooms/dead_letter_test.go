@@ -44,7 +44,7 @@ func TestADeadLetterIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		applied := k.taken
 		for _, r := range []rooms.Room{room, free} {
 			want := rooms.DeadLetter{
-				RoomID: r.RoomID, GameID: f.game, Feeds: "boards", EndedAt: r.FinishedAt,
+				RoomID: r.RoomID, GameID: f.game, Consumer: "boards", EndedAt: r.FinishedAt,
 				Problem: `board_not_found: the game has no leaderboard "wins"`,
 			}
 			if got := f.deadLetter(f.service, r.RoomID); got != want {

@@ -80,7 +80,7 @@
 //	state         |          scripts.RoomState: the head of the shared state
 //	k:<name>                 a value of the shared state, JSON
 //	stakes                   1 when money hangs on the room, 0 when it does not; it lacks where
-//	                         that follows from settings and feeds
+//	                         that follows from settings
 //	skips                    "<turns that went on by themselves>|<number of the event of the last>"
 //	deadline                 ms, of a match: until which its players may sit down
 //
@@ -110,11 +110,11 @@
 // that ends a turn compares the clock and the turn, so a leader that was replaced, or that sends it
 // twice, changes nothing. A forfeit at a deadline is room_leave itself.
 //
-// # Who waits for the end of a room
+// # Result consumers
 //
 // A room feeds leaderboards when it was created while the game's settings named some, and the match
 // that it was opened for. Players name neither. The script that ends such a room leaves an entry in
-// the outbox of its shard, in the same step; a room without feeds has no entry and gives its
+// the outbox of its shard, in the same step; a room without a consumer has no entry and gives its
 // scripts no key for one. The node that ended the room has the entry applied at once, after its
 // response; an elected leader applies those that were left by a node that died or that failed. A
 // consumer counts a room once: a leaderboard keeps a receipt by the room, and a tournament decides

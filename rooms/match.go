@@ -54,9 +54,9 @@ const matchReserve = time.Hour
 
 var matchIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// feeds returns the value feeds of the settings of the room.
-func (in *MatchInput) feeds() string {
-	return FeedsMatch + strconv.FormatInt(in.TournamentID, 10) + "." + in.MatchID + "." + strconv.Itoa(in.Attempt)
+// consumer returns the result consumer of the room.
+func (in *MatchInput) consumer() string {
+	return MatchConsumerPrefix + strconv.FormatInt(in.TournamentID, 10) + "." + in.MatchID + "." + strconv.Itoa(in.Attempt)
 }
 
 // draft returns the room, or invalid_request with every faulty field.
@@ -90,7 +90,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 		gameID: in.GameID, maxPlayers: len(in.Players), minPlayers: len(in.Players),
 		friendsOnly: true, // of nobody: nobody has made the room
 		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{wallet.FullBps},
-		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, feeds: in.feeds(),
+		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, consumer: in.consumer(),
 		stakes: withoutStakes,
 	}
 	if in.HasStakes {
@@ -103,7 +103,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 }
 
 // isMatch reports whether the room is that of a match.
-func (r *Room) isMatch() bool { return strings.HasPrefix(r.feeds, FeedsMatch) }
+func (r *Room) isMatch() bool { return strings.HasPrefix(r.consumer, MatchConsumerPrefix) }
 
 // authorizeServer returns forbidden to a server key that would end the match of a tournament with
 // stakes whose players report the result. With a result, or without one for others than its own
@@ -276,7 +276,7 @@ func (r *Room) matchState() MatchState {
 		state.DisputedAt = r.DisputedAt
 	case r.Status.Ended():
 		state.Ended = Ended{
-			RoomID: r.RoomID, GameID: r.GameID, Feeds: r.feeds, Status: r.Status, Reason: r.CancelReason,
+			RoomID: r.RoomID, GameID: r.GameID, Consumer: r.consumer, Status: r.Status, Reason: r.CancelReason,
 			SettledBy: r.SettledBy, StartedAt: r.StartedAt, EndedAt: r.FinishedAt,
 		}
 		for _, p := range r.Placements() {

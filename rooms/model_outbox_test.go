@@ -56,7 +56,7 @@ func (m *model) consume(_ context.Context, e rooms.Ended) error {
 	if r.consensus {
 		settledBy = rooms.SettledByConsensus
 	}
-	if e.GameID != m.fixture.game || e.Feeds != rooms.FeedsBoards || e.Status != r.status || e.Reason != r.reason ||
+	if e.GameID != m.fixture.game || e.Consumer != rooms.BoardsConsumer || e.Status != r.status || e.Reason != r.reason ||
 		e.SettledBy != settledBy || e.StartedAt.IsZero() == slices.Contains(r.events, "room.started") ||
 		!maps.Equal(places, want) {
 		m.t.Errorf("the room %+v came as %+v", *r, e)

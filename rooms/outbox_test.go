@@ -47,8 +47,8 @@ type taker struct {
 // take adds a taker to a service.
 func (f *fixture) take(s *rooms.Service, err func(rooms.Ended) error) *taker {
 	k := &taker{gameID: f.game, err: err, came: make(chan struct{}, 1024)}
-	s.SetConsumer(rooms.FeedsBoards, k.apply)
-	s.SetConsumer(rooms.FeedsMatch, k.apply)
+	s.SetBoardsConsumer(k.apply)
+	s.SetMatchConsumer(k.apply)
 	return k
 }
 
@@ -122,7 +122,7 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := rooms.Ended{
-			RoomID: room.RoomID, GameID: f.game, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
+			RoomID: room.RoomID, GameID: f.game, Consumer: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
 			TokenDecimals: 2, StartedAt: room.StartedAt, EndedAt: room.FinishedAt,
 			Places: []rooms.Place{{UserID: b.UserID, Place: 1, Score: "9.5", Payout: 500}, {UserID: a.UserID, Place: 2}},
 		}

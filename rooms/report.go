@@ -133,7 +133,7 @@ type reporting struct {
 func (r *Room) judgeReport(user int64, placements []Placement) (reporting, error) {
 	active := r.ActivePlayers()
 	rp := reporting{
-		seen: string(r.Status) + "|" + strconv.Itoa(len(active)), settlement: settlement{feeds: r.feeds},
+		seen: string(r.Status) + "|" + strconv.Itoa(len(active)), settlement: settlement{consumer: r.consumer},
 	}
 	invalid := validatePlacements(placements, active)
 	ranked := rankPlacements(placements, active)
@@ -216,7 +216,7 @@ const (
 func (r *Room) settleWindow() (windowOutcome, settlement) {
 	active := r.ActivePlayers()
 	reports := r.activeReports(active)
-	none := settlement{users: r.seatedUsers(), roomVersion: r.Version, feeds: r.feeds}
+	none := settlement{users: r.seatedUsers(), roomVersion: r.Version, consumer: r.consumer}
 	if len(reports) == 0 {
 		return windowReopens, none
 	}

@@ -160,7 +160,7 @@ type Room struct {
 	Reports     []Report
 	showReports bool // for the operator, when the room is disputed or has ended
 
-	feeds string // who waits for the end of the room, as in scripts.RoomSettings; "" for nobody
+	consumer string // the result consumer, value feeds of scripts.RoomSettings; "" for none
 
 	creatorProfileJSON, hostProfileJSON      string // users.Profile as JSON
 	entryTokenJSON                           string // wallet.Token as JSON as of the creation, "" for a free room

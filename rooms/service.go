@@ -47,6 +47,8 @@ type Options struct {
 	AdmitNew   func(gameID int64) error // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
+	// BoardsConsumer applies results to leaderboards; nil where no game names one.
+	BoardsConsumer ResultConsumer
 	// HasPrizes reports whether a leaderboard of a game pays prizes, false for one that does not
 	// exist; nil where none does.
 	HasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
@@ -90,7 +92,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 	if o.CheckMoney != nil {
 		s.store.checkMoney = o.CheckMoney
 	}
-	s.store.keyedHash = o.KeyedHash
+	s.store.keyedHash, s.store.boardsConsumer = o.KeyedHash, o.BoardsConsumer
 	return s
 }
 
@@ -267,13 +269,13 @@ func (s *Service) Kick(
 	if in.UserID < 1 || in.UserID == caller.UserID {
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	users, feeds := []int64{in.UserID}, "" // as long as the room was not read
+	users, consumer := []int64{in.UserID}, "" // as long as the room was not read
 	for range maxScriptAttempts {
-		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users, feeds)
+		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users, consumer)
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
-		users, feeds = r.room.seatedUsers(), r.room.feeds
+		users, consumer = r.room.seatedUsers(), r.room.consumer
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -350,7 +352,7 @@ func (s *Service) Finish(
 		return ChangeResult{}, err
 	}
 	for range maxScriptAttempts {
-		payouts, invalid := settlement{feeds: room.feeds}, error(nil)
+		payouts, invalid := settlement{consumer: room.consumer}, error(nil)
 		if room.Status == Started || room.Status == Finished {
 			active := room.ActivePlayers()
 			if invalid = validatePlacements(placements, active); invalid == nil {
@@ -454,7 +456,7 @@ func (s *Service) Resolve(
 		return ChangeResult{}, err
 	}
 	for range maxScriptAttempts {
-		outcome, payouts, invalid := resolveOutcome(""), settlement{feeds: room.feeds}, error(nil)
+		outcome, payouts, invalid := resolveOutcome(""), settlement{consumer: room.consumer}, error(nil)
 		var losers []int64
 		active := room.ActivePlayers()
 		if in.Refund {
@@ -561,7 +563,7 @@ type rematch struct {
 // prepareRematch checks the settings of a room that has ended against those of its game now. It
 // returns forbidden for a settlement that the game allows no more.
 func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, err error) {
-	if room.RoomID == "" || room.feeds == "" && room.SettledBy != SettledByConsensus {
+	if room.RoomID == "" || room.consumer == "" && room.SettledBy != SettledByConsensus {
 		return n, nil
 	}
 	game, err := s.games.Find(ctx, room.GameID)
@@ -572,7 +574,7 @@ func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, er
 		!slices.Contains(game.Settings.Settlements, games.SettledByConsensus) {
 		return n, apierror.Forbidden.WithReason("the game no longer allows rooms that are settled by consensus")
 	}
-	if room.Entry == 0 && room.feeds == FeedsBoards {
+	if room.Entry == 0 && room.consumer == BoardsConsumer {
 		n.stakes, err = s.findStakes(ctx, game)
 	}
 	return n, err

@@ -58,8 +58,9 @@ type store struct {
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 	keyedHash      func(ctx context.Context, label, text string) ([]byte, error)
 
-	consumers       []consumer    // of the rooms that feed something
-	endedQueue      chan location // of these rooms, that this node has ended
+	boardsConsumer  ResultConsumer // nil: results for leaderboards wait
+	matchConsumer   ResultConsumer // nil: results of matches wait
+	endedQueue      chan location  // rooms with a consumer that this node has ended
 	applying        *leader.Work
 	delayedRooms    *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
 	deadLetterCount atomic.Int64
@@ -258,9 +259,9 @@ func (k *keyList) addDue() *keyList { return k.add(k.shared.due) }
 
 func (k *keyList) addTurns() *keyList { return k.add(k.shared.turns) }
 
-// addOutbox adds the outbox of a room with feeds.
-func (k *keyList) addOutbox(feeds string) *keyList {
-	if feeds != "" {
+// addOutbox adds the outbox of a room with a consumer.
+func (k *keyList) addOutbox(consumer string) *keyList {
+	if consumer != "" {
 		k.names = append(k.names, k.shared.outbox)
 	}
 	return k
@@ -519,14 +520,14 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 // as well, and the payout of the last player left over when there is one.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds(), deadline, st.db.Clock.NowMS())
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
-	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
 }
 
@@ -538,7 +539,7 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 		compared = strconv.FormatInt(rp.compared, 10)
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
-	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
+	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.consumer),
 		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
 		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), rp.window.Milliseconds())
 }
@@ -550,7 +551,7 @@ func (st *store) resolve(
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
 	k.add(keys.DisputesLost(c.shard, c.gameID))
-	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		c.gameID, c.roomID, joinInts(l.users), string(outcome), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds(), joinInts(losers))
 }
@@ -571,14 +572,14 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 }
 
 // kick takes a user out. Stale means that the script must have the keys of the other seats as well,
-// and the feeds of the room.
+// and the consumer of the room.
 func (st *store) kick(
-	ctx context.Context, c command, user int64, ban bool, users []int64, feeds string,
+	ctx context.Context, c command, user int64, ban bool, users []int64, consumer string,
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(feeds),
+	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(consumer),
 		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds(),
-		formatBool(feeds != ""))
+		formatBool(consumer != ""))
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
@@ -591,7 +592,7 @@ func (st *store) cancel(ctx context.Context, c command, room *Room, reason strin
 	index, wasDisputed := startedIndexOf(room.Status)
 	users := room.seatedUsers()
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, index, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.feeds),
+	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.consumer),
 		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds(), wasDisputed)
 }
 

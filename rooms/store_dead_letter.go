@@ -75,7 +75,7 @@ func decodeDeadLetter(roomID, text string) (DeadLetter, Ended) {
 		return DeadLetter{RoomID: roomID, Problem: problem}, Ended{}
 	}
 	e.Applied = applied
-	return DeadLetter{RoomID: roomID, GameID: e.GameID, Feeds: e.Feeds, EndedAt: e.EndedAt, Problem: problem}, e
+	return DeadLetter{RoomID: roomID, GameID: e.GameID, Consumer: e.Consumer, EndedAt: e.EndedAt, Problem: problem}, e
 }
 
 // retryDeadLetter applies a dead letter and deletes it.

@@ -34,7 +34,7 @@ const (
 // queueEnded has a room that this node has ended applied, when somebody waits for that. Whoever
 // ended it does not wait.
 func (st *store) queueEnded(at location, room *Room) {
-	if room.feeds == "" {
+	if room.consumer == "" {
 		return
 	}
 	select {
@@ -114,13 +114,19 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 
 // apply gives a room to its consumer.
 func (st *store) apply(ctx context.Context, e Ended) error {
-	i := slices.IndexFunc(st.consumers, func(c consumer) bool { return strings.HasPrefix(e.Feeds, c.prefix) })
-	if i < 0 {
-		return fmt.Errorf("nobody takes rooms with the feeds %q", e.Feeds)
+	var consume ResultConsumer
+	switch {
+	case e.Consumer == BoardsConsumer:
+		consume = st.boardsConsumer
+	case strings.HasPrefix(e.Consumer, MatchConsumerPrefix):
+		consume = st.matchConsumer
+	}
+	if consume == nil {
+		return fmt.Errorf("no consumer takes results for %q", e.Consumer)
 	}
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	return st.consumers[i].apply(ctx, e)
+	return consume(ctx, e)
 }
 
 // applyGames applies what waits in the outboxes of games, and of the free shards, and returns the
@@ -194,7 +200,7 @@ var endLayout = redisdb.PackedLayout{Name: "the end of a room", Separator: '|', 
 func decodeEnded(roomID, entry string) (Ended, error) {
 	r := endLayout.Split(entry)
 	e := Ended{
-		RoomID: roomID, EndedAt: r.Time("ended"), GameID: r.Int("game"), Feeds: r.Text("feeds"),
+		RoomID: roomID, EndedAt: r.Time("ended"), GameID: r.Int("game"), Consumer: r.Text("feeds"),
 		Status: Status(r.Text("status")), Reason: r.Text("reason"), SettledBy: SettledBy(r.Text("settled_by")),
 	}
 	if r.Text("started") != "" {

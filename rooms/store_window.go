@@ -33,7 +33,7 @@ func (st *store) windowCall(at location, room *Room) redisdb.ScriptCall {
 	k := st.newKeyList(command{location: at, gameID: room.GameID})
 	k.addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
 	return redisdb.ScriptCall{
-		Keys: k.addLedger().addPlayers(l.users).addOutbox(l.feeds).names,
+		Keys: k.addLedger().addPlayers(l.users).addOutbox(l.consumer).names,
 		Args: []any{
 			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, string(outcome), l.placements, int64(l.rake),
 			l.roomVersion, st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds(), st.db.Clock.NowMS(),

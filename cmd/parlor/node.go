@@ -99,14 +99,13 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
 		AdmitNew: d.usage.AdmitNew, Quotas: roomQuotas(s), CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
-		HasPrizes: d.boards.HasStakes,
+		HasPrizes: d.boards.HasStakes, BoardsConsumer: boardsConsumer(d.boards),
 	})
 	d.games.CheckFeedsOf(d.boards)
-	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
 	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.usage.AdmitNew})
-	d.rooms.SetConsumer(rooms.FeedsMatch, d.tours.RoomEnded)
+	d.rooms.SetMatchConsumer(d.tours.RoomEnded)
 	return d
 }
 

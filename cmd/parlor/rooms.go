@@ -73,11 +73,11 @@ func printDeadLetters(out io.Writer, list []rooms.DeadLetter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "room\tgame\tconsumer\tended\tproblem")
 	for _, r := range list {
-		game, feeds, ended := "-", "-", "-"
+		game, consumer, ended := "-", "-", "-"
 		if r.GameID != 0 {
-			game, feeds, ended = fmt.Sprint(r.GameID), r.Feeds, wire.FormatTime(r.EndedAt)
+			game, consumer, ended = fmt.Sprint(r.GameID), r.Consumer, wire.FormatTime(r.EndedAt)
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.RoomID, game, feeds, ended, r.Problem)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.RoomID, game, consumer, ended, r.Problem)
 	}
 	return w.Flush()
 }

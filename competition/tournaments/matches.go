@@ -562,9 +562,9 @@ func (s *Service) cancelRooms(ctx context.Context, t *tour) error {
 // be called again with the same room. What is decided already, or belongs to an earlier attempt,
 // changes nothing.
 func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
-	id, matchID, attempt, ok := parseFeeds(e.Feeds)
+	id, matchID, attempt, ok := parseConsumer(e.Consumer)
 	if !ok {
-		return apierror.InvalidRequest.WithReason("the room feeds no match: %s", e.Feeds)
+		return apierror.InvalidRequest.WithReason("the room feeds no match: %s", e.Consumer)
 	}
 	for try := range maxAttempts {
 		t, err := s.store.load(ctx, e.GameID, id)
@@ -626,10 +626,10 @@ func (t *tour) finished(m *Match, e rooms.Ended) matchChange {
 	return t.drawn(m)
 }
 
-// parseFeeds returns the match that a room feeds: "t.<tournament>.<match>.<attempt>".
-func parseFeeds(feeds string) (id int64, matchID string, attempt int, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(feeds, rooms.FeedsMatch), ".")
-	if !strings.HasPrefix(feeds, rooms.FeedsMatch) || len(parts) != 3 {
+// parseConsumer returns the match of a result consumer: "t.<tournament>.<match>.<attempt>".
+func parseConsumer(consumer string) (id int64, matchID string, attempt int, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(consumer, rooms.MatchConsumerPrefix), ".")
+	if !strings.HasPrefix(consumer, rooms.MatchConsumerPrefix) || len(parts) != 3 {
 		return 0, "", 0, false
 	}
 	id, idErr := strconv.ParseInt(parts[0], 10, 64)

@@ -522,7 +522,7 @@ var mutants = []mutant{
 		model,
 	},
 
-	// Who waits for the end of a room.
+	// Result consumers of rooms.
 	{
 		"a finished room leaves nothing for whoever waits", "room_finish",
 		"if outbox_key then\n  add_to_outbox", "if false then\n  add_to_outbox", outbox,
