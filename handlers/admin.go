@@ -323,18 +323,19 @@ func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, 
 // tokenView is a token as the operator sees it.
 type tokenView struct {
 	wallet.Token
-	Games []tokenGameView `json:"games"`
+	Games []gameMintLimit `json:"games"`
 }
 
-type tokenGameView struct {
+// gameMintLimit is how much of a token a game may mint in a day.
+type gameMintLimit struct {
 	GameID          int64         `json:"gameId"`
 	MintLimitPerDay wallet.Amount `json:"mintLimitPerDay"`
 }
 
 func newTokenView(t wallet.Token) *tokenView {
-	v := &tokenView{t, make([]tokenGameView, len(t.Games))}
+	v := &tokenView{t, make([]gameMintLimit, len(t.Games))}
 	for i, g := range t.Games {
-		v.Games[i] = tokenGameView{g.GameID, t.AmountOf(g.DayLimit)}
+		v.Games[i] = gameMintLimit{g.GameID, t.AmountOf(g.DayLimit)}
 	}
 	return v
 }

@@ -377,7 +377,7 @@ func (c *Client) enqueueInbox(m *inboundMessage) bool {
 	if !c.inboxRunning {
 		c.inboxRunning = true
 		c.inboxGroup.Add(1)
-		c.hub.crew.start(c.handleInbox)
+		c.hub.workers.start(c.handleInbox)
 	}
 	return true
 }

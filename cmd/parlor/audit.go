@@ -71,7 +71,7 @@ var ledgerSettings = []string{"redis-url", "archive", "archive-endpoint", "archi
 // openWallets returns a service that only reads, and a function that closes its store. It returns a
 // storeError as openToolStore does.
 func openWallets(ctx context.Context, s config.Settings) (*wallet.Service, func(), error) {
-	old, err := openArchive(s)
+	ledgerArchive, err := openArchive(s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,7 +79,7 @@ func openWallets(ctx context.Context, s config.Settings) (*wallet.Service, func(
 	if err != nil {
 		return nil, nil, err
 	}
-	return wallet.New(db, nil, wallet.Options{Archive: old}), func() { _ = db.Close() }, nil
+	return wallet.New(db, nil, wallet.Options{Archive: ledgerArchive}), func() { _ = db.Close() }, nil
 }
 
 // audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
@@ -90,7 +90,7 @@ func audit(ctx context.Context, s config.Settings, game int64, deep, full bool) 
 	switch {
 	case errors.As(err, &unreadable):
 		return wallet.DeepReport{
-			Report: wallet.UnreadableReport(unreadable.found), Differences: []wallet.Difference{},
+			Report: wallet.UnreadableReport(unreadable.installation), Differences: []wallet.Difference{},
 		}, nil
 	case err != nil:
 		return wallet.DeepReport{}, err

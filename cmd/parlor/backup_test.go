@@ -204,7 +204,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 // fill makes an installation with a token and money that moved in the store of a drill.
 func (d drill) fill(t *testing.T, credits int) {
 	t.Helper()
-	found(t, d.db)
+	createInstallation(t, d.db)
 	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestLedgerTailFollows(t *testing.T) {
 
 func TestTheCommandsOfTheLedgerReportWhatTheyNeed(t *testing.T) {
 	store := redistest.StartFor(t).URL()
-	found(t, openDrill(t, store, "file://"+t.TempDir()).db)
+	createInstallation(t, openDrill(t, store, "file://"+t.TempDir()).db)
 	t.Setenv("PARLOR_REDIS_URL", store)
 	for _, args := range [][]string{
 		{"ledger", "export"},

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// found makes a store an installation, as the first node does.
-func found(t *testing.T, db *redisdb.DB) {
+// createInstallation makes a store an installation, as the first node does.
+func createInstallation(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := history.Found(t.Context(), db); err != nil {
+	if err := history.CreateInstallation(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -67,13 +67,15 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 
 // newDomains returns the domains on a store. A tool that has no signing keys signs nobody in and
 // opens no rooms of matches.
-func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
+func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
 		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
 		moneyHalt: moneyhalt.New(db, slog.Default()),
 	}
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Halter: d.moneyHalt})
+	d.wallet = wallet.New(db, d.users, wallet.Options{
+		ReceiptTTL: s.IdempotencyTTL, Archive: ledgerArchive, Halter: d.moneyHalt,
+	})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -181,11 +183,13 @@ func newNode(
 	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, storeErrors *logs.StoreErrors,
 	gameServer http.Handler,
 ) (*node, error) {
-	old, err := openArchive(s)
+	ledgerArchive, err := openArchive(s)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{domains: newDomains(db, old, s, mode), settings: s, mode: mode, log: log, logLevel: new(slog.LevelVar)}
+	n := &node{
+		domains: newDomains(db, ledgerArchive, s, mode), settings: s, mode: mode, log: log, logLevel: new(slog.LevelVar),
+	}
 	n.current.Store(&s)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -198,7 +202,7 @@ func newNode(
 		Name: "parlor_rooms_parked_total",
 		Help: "Ended rooms that this node parked: a leaderboard or a tournament does not take them.",
 	}, func() float64 { return float64(n.rooms.DeadLetterCount()) }))
-	if old != nil {
+	if ledgerArchive != nil {
 		n.reportArchive(metrics)
 	}
 	n.limiter = ratelimit.New(db, requestLimits(s))

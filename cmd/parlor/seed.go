@@ -301,7 +301,7 @@ func makeInstallation(ctx context.Context, db *redisdb.DB, found redisdb.Install
 	if err := db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: roomShards}); err != nil {
 		return err
 	}
-	return history.Found(ctx, db)
+	return history.CreateInstallation(ctx, db)
 }
 
 func (s *seedResult) print(out io.Writer) {

@@ -22,8 +22,8 @@ import (
 type Service struct {
 	store     store
 	players   Players
-	tokens    *recent[string, Token] // by code, without their supply
-	supplies  *recent[supplyKey, Units]
+	tokens    *storeCache[string, Token] // by code, without their supply
+	supplies  *storeCache[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
 	archiver  *archiver    // nil when nothing leaves the store
@@ -61,8 +61,8 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 			oldLines: cache.New[archivedLines, []string]("archived_lines", maxCachedLines, linesCacheTTL),
 		},
 		players:   players,
-		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
-		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
+		tokens:    newStoreCache[string, Token]("tokens", maxCachedTokens),
+		supplies:  newStoreCache[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 		halter:    o.Halter,
 		alarm:     newAlarm(),
@@ -210,8 +210,8 @@ func (s *Service) checkGames(ctx context.Context, in []TokenGameInput, decimals 
 // FindToken returns a token by its code, with its supply in a game, in all games together when
 // gameID is 0. Changes of other nodes are seen within a second. It returns token_not_found.
 func (s *Service) FindToken(ctx context.Context, gameID int64, code string) (Token, error) {
-	if t, ok := s.tokens.getOne(code); ok { // without the maps that several need
-		if supply, ok := s.supplies.getOne(supplyKey{gameID, code}); ok {
+	if t, ok := s.tokens.get(code); ok { // without the maps that several need
+		if supply, ok := s.supplies.get(supplyKey{gameID, code}); ok {
 			t.Supply = t.AmountOf(supply)
 			return t, nil
 		}
@@ -455,7 +455,7 @@ func (s *Service) findDefinition(ctx context.Context, code string) (Token, error
 // cache where it has them. A cached one is safe for money: decimals never change.
 func (s *Service) findDefinitions(ctx context.Context, codes ...string) (map[string]Token, error) {
 	found := make(map[string]Token, len(codes))
-	if missing := s.tokens.get(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
+	if missing := s.tokens.getMany(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
 		tokens, err := s.store.readTokens(ctx, slices.Collect(maps.Keys(missing)))
 		if err != nil {
 			return nil, err
@@ -477,7 +477,7 @@ func (s *Service) findTokens(ctx context.Context, gameID int64, codes ...string)
 		wanted = append(wanted, supplyKey{gameID, code})
 	}
 	supplies := make(map[supplyKey]Units, len(found))
-	if missing := s.supplies.get(wanted, supplies); missing != nil {
+	if missing := s.supplies.getMany(wanted, supplies); missing != nil {
 		read, err := s.store.readSupplies(ctx, gameID, slices.Collect(maps.Keys(missing)))
 		if err != nil {
 			return nil, err

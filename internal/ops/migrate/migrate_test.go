@@ -558,13 +558,13 @@ func TestAFreeRoomDoesNotKeepItsID(t *testing.T) {
 func TestAMigratedStoreHasItsNameBeforeNodesMayStart(t *testing.T) {
 	db := newOldStore(t)
 	layout := func() string { return db.Client.HGet(t.Context(), keys.Meta(), keys.MetaLayoutField).Val() }
-	found := func(context.Context) error {
+	create := func(context.Context) error {
 		if got := layout(); got != "1>3:remove" {
 			t.Errorf("the installation is named with layout %s", got)
 		}
 		return errCut
 	}
-	if _, err := migrate.Run(t.Context(), db, migrate.Options{Found: found}); !errors.Is(err, errCut) {
+	if _, err := migrate.Run(t.Context(), db, migrate.Options{CreateInstallation: create}); !errors.Is(err, errCut) {
 		t.Errorf("without a name the migration ends with %v", err)
 	}
 	if got := layout(); got != "1>3:remove" {

@@ -135,10 +135,10 @@ func (g *gameHistory) floorOf(b batch) int64 {
 	return g.entryBefore(b.began)
 }
 
-// sinceDoubt returns the time after which acknowledged entries may be gone though the newest entry
-// that was seen is there: a server may have come back, and entries of others may have taken the
-// place of what it lost, before any look failed.
-func (s *Service) sinceDoubt() time.Time { return s.doubtedAt.Add(-noticeTime) }
+// suspectedSince returns the time after which acknowledged entries may be lost although the newest
+// entry that was seen is there: a server may have come back, and entries of others may have taken
+// the place of what it lost, before any look failed.
+func (s *Service) suspectedSince() time.Time { return s.suspectedAt.Add(-noticeTime) }
 
 // countGone returns how many entries that this node acknowledged after a time are not in the ledger
 // of a game, up to present of which nothing was lost, and how many are. Entries that may have left

@@ -40,9 +40,11 @@ func (l Loss) Sentence() string {
 	}
 }
 
-// Found gives a store without an installation a name and its first epoch, as the first node does.
-// It changes nothing in another store. It returns store_unavailable.
-func Found(ctx context.Context, db *redisdb.DB) error { return store{db}.found(ctx) }
+// CreateInstallation gives a store without an installation a name and its first epoch, as the first
+// node does. It changes nothing in another store. It returns store_unavailable.
+func CreateInstallation(ctx context.Context, db *redisdb.DB) error {
+	return store{db}.createInstallation(ctx)
+}
 
 // ReadStatus reads what the store says of its history, at one instant. It returns
 // store_unavailable.

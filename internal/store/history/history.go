@@ -155,23 +155,23 @@ type Service struct {
 	acknowledged map[int64]*acknowledgements // by game, since the last look
 
 	// Of the goroutine of Run.
-	known     mark // Games is not used: games has them
-	games     map[int64]*gameHistory
-	batches   map[int64][]batch // of acknowledged entries by game
-	doubt     bool              // a server failed since all games were compared
-	doubtedAt time.Time         // when that was known
-	tookAt    time.Time         // when the last look began
-	id        string            // of this process, in the records of losses
-	stopped   *Stop
-	missing   []Loss // when money was stopped
-	seenEpoch int64  // of the store when money was stopped
-	flagged   bool   // the stop is in the store
-	accepted  int64  // last epoch that an operator accepted
-	losses    []Loss // since then
-	noticed   int64
-	markError string
-	lastMark  string
-	changes   uint64
+	known         mark // Games is not used: games has them
+	games         map[int64]*gameHistory
+	batches       map[int64][]batch // of acknowledged entries by game
+	lossSuspected bool              // a server failed since all games were compared
+	suspectedAt   time.Time         // when that was known
+	tookAt        time.Time         // when the last look began
+	id            string            // of this process, in the records of losses
+	stopped       *Stop
+	missing       []Loss // when money was stopped
+	seenEpoch     int64  // of the store when money was stopped
+	flagged       bool   // the stop is in the store
+	accepted      int64  // last epoch that an operator accepted
+	losses        []Loss // since then
+	noticed       int64
+	markError     string
+	lastMark      string
+	changes       uint64
 }
 
 // gameHistory is what a node remembers of a ledger.
@@ -303,9 +303,9 @@ func (s *Service) Run(ctx context.Context) error {
 			defer cancel()
 			changes := s.options.Changes()
 			if changes != s.changes {
-				s.beginDoubt(now)
+				s.suspectLoss(now)
 			}
-			all := lastCompare.IsZero() || s.doubt || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
+			all := lastCompare.IsZero() || s.lossSuspected || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
 			if all || now.Sub(lastMeta) >= metaInterval {
 				if err := s.lookAtMeta(ctx); err != nil {
 					return err
@@ -317,9 +317,9 @@ func (s *Service) Run(ctx context.Context) error {
 				if err := s.compare(ctx, s.allGames()); err != nil {
 					return err
 				}
-				lastCompare, s.changes, s.doubt = now, changes, false
+				lastCompare, s.changes, s.lossSuspected = now, changes, false
 			}
-			if !s.doubt {
+			if !s.lossSuspected {
 				s.forgetAcknowledged(now)
 			}
 			if now.Sub(lastMeta) >= metaInterval {
@@ -331,7 +331,7 @@ func (s *Service) Run(ctx context.Context) error {
 		s.publish()
 		failure := ""
 		if err != nil && ctx.Err() == nil {
-			s.beginDoubt(now)
+			s.suspectLoss(now)
 			if failure = err.Error(); failure != lastFailure {
 				s.log.Warn("the history of the money cannot be read", "error", err)
 			}
@@ -345,10 +345,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// beginDoubt notes that a server may have lost something.
-func (s *Service) beginDoubt(now time.Time) {
-	if !s.doubt {
-		s.doubt, s.doubtedAt = true, now
+// suspectLoss notes that a server may have lost something.
+func (s *Service) suspectLoss(now time.Time) {
+	if !s.lossSuspected {
+		s.lossSuspected, s.suspectedAt = true, now
 	}
 }
 
@@ -380,7 +380,7 @@ func (s *Service) start(ctx context.Context) error {
 		return s.adoptStop(ctx, m)
 	}
 	if m.installation == "" && len(marks) == 0 || m.installation != "" && m.epoch == 0 {
-		if err := s.store.found(ctx); err != nil { // a new installation, or one of an earlier release
+		if err := s.store.createInstallation(ctx); err != nil { // a new installation, or one of an earlier release
 			return err
 		}
 		if m, err = s.store.readMeta(ctx); err != nil {
@@ -462,7 +462,7 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 		if m.accepted >= m.epoch {
 			return s.goOn(ctx, m)
 		}
-		s.beginDoubt(time.Now())
+		s.suspectLoss(time.Now())
 		gone, err := s.findGone(ctx, s.allGames())
 		if err != nil {
 			return err
@@ -566,10 +566,10 @@ func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledg
 			return s.examine(ctx, id, g, l, now)
 		}
 	}
-	if !s.doubt || s.stopped != nil && s.flagged {
+	if !s.lossSuspected || s.stopped != nil && s.flagged {
 		return nil, nil
 	}
-	gone, there, err := s.countGone(ctx, id, g, l, l.last, s.sinceDoubt())
+	gone, there, err := s.countGone(ctx, id, g, l, l.last, s.suspectedSince())
 	if err != nil || gone == 0 {
 		return nil, err
 	}
@@ -628,8 +628,8 @@ func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledge
 	if s.stopped != nil && s.flagged {
 		return lost, nil // what it misses is written down
 	}
-	if s.doubt && !after.IsZero() && s.sinceDoubt().Before(after) {
-		after = s.sinceDoubt()
+	if s.lossSuspected && !after.IsZero() && s.suspectedSince().Before(after) {
+		after = s.suspectedSince()
 	}
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -747,7 +747,7 @@ func (s *Service) adoptStop(ctx context.Context, m meta) error {
 	s.stopped, s.seenEpoch, s.flagged = &record, m.epoch, false
 	s.publish()
 	s.log.Error(record.Sentence(), "cause", string(record.Cause), "noticed_by", record.Node)
-	s.beginDoubt(time.Now())
+	s.suspectLoss(time.Now())
 	gone, err := s.findGone(ctx, s.allGames())
 	if err != nil {
 		return err

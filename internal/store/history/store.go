@@ -51,8 +51,8 @@ func decodeMeta(all map[string]string) (meta, error) {
 	return m, f.Err()
 }
 
-// found gives a store its name and its first epoch, unless another node did.
-func (s store) found(ctx context.Context) error {
+// createInstallation gives a store its name and its first epoch, unless another node did.
+func (s store) createInstallation(ctx context.Context) error {
 	err := s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaInstallationField, secret.New()[:16]).Err()
 	if err == nil {
 		err = s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaEpochField, 1).Err()
