@@ -280,7 +280,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	set(keys.Meta(), keys.MetaLayoutField, layout)
 
 	// A node that was not there has seen another store: what it writes is read by its package.
-	stop, err := wire.Marshal(history.Stop{Cause: history.Older, Node: "a"})
+	stop, err := wire.Marshal(history.Halt{Cause: history.Older, Node: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}

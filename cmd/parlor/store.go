@@ -89,8 +89,8 @@ func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error
 func (s storeStatus) verdict() error {
 	losses := s.NotAccepted()
 	switch {
-	case s.Stop != nil:
-		return errors.New(s.Stop.Sentence())
+	case s.Halt != nil:
+		return errors.New(s.Halt.Sentence())
 	case s.Problem != "":
 		return errors.New(s.Problem)
 	case len(losses) > 0:
@@ -158,8 +158,8 @@ func printStatus(to io.Writer, s storeStatus) error {
 	line("epoch", s.Epoch)
 	line("accepted epoch", s.Accepted)
 	switch {
-	case s.Stop != nil:
-		line("money", "stopped at "+wire.FormatTime(s.Stop.At)+" by "+s.Stop.Node+": "+string(s.Stop.Cause))
+	case s.Halt != nil:
+		line("money", "stopped at "+wire.FormatTime(s.Halt.At)+" by "+s.Halt.Node+": "+string(s.Halt.Cause))
 	case s.Problem == "":
 		line("money", "goes on")
 	}

@@ -376,7 +376,7 @@ func (l *Live) reload(ctx context.Context, b *liveBoard) error {
 // shows the end of the season before and the beginning of the new one.
 func (l *Live) enterSeason(ctx context.Context, b *liveBoard, read *board) error {
 	now := time.Now().UnixMilli()
-	read, err := l.service.roll(ctx, read, now)
+	read, err := l.service.addDueSeasons(ctx, read, now)
 	if err != nil {
 		return err
 	}

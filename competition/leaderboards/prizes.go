@@ -433,7 +433,7 @@ func (s *Service) payDue(ctx context.Context, b *board) error {
 	}
 	for i := range b.seasons {
 		if one := &b.seasons[i]; one.isPayable(now) {
-			if err := s.payOne(ctx, b, one); err != nil {
+			if err := s.paySeason(ctx, b, one); err != nil {
 				return fmt.Errorf("pay season %d of the board %s: %w", one.number, b.key, err)
 			}
 		}
@@ -441,8 +441,8 @@ func (s *Service) payDue(ctx context.Context, b *board) error {
 	return nil
 }
 
-// payOne pays the prizes of a season and stores that it did.
-func (s *Service) payOne(ctx context.Context, b *board, one *season) error {
+// paySeason pays the prizes of a season and stores that it did.
+func (s *Service) paySeason(ctx context.Context, b *board, one *season) error {
 	result, err := s.pay(ctx, b, one)
 	if err != nil || result == undecided {
 		return err

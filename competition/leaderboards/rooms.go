@@ -268,7 +268,7 @@ func (s *Service) feedPlayer(
 	if err != nil {
 		return err
 	}
-	a := attempt{
+	a := scoreDraft{
 		writer: WriterRooms, userID: userID, playedMS: r.EndedAt.UnixMilli(), caller: roomCaller,
 		in: SubmitInput{Score: score, Evidence: &Evidence{RoomID: r.RoomID}},
 		receipt: idempotency.Receipt{

@@ -53,8 +53,8 @@ const (
 
 var playPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
 
-// attempt is a valid score on its way to the store.
-type attempt struct {
+// scoreDraft is a valid score on its way to the store.
+type scoreDraft struct {
 	writer   Writer
 	userID   int64
 	in       SubmitInput
@@ -83,7 +83,7 @@ func (s *Service) Submit(
 	if err != nil {
 		return SubmitResult{}, err
 	}
-	a := attempt{writer: WriterServer, userID: in.UserID, in: in, caller: caller.ActorID(), receipt: rc}
+	a := scoreDraft{writer: WriterServer, userID: in.UserID, in: in, caller: caller.ActorID(), receipt: rc}
 	if caller.Role == principal.Player {
 		a.writer, a.userID = WriterPlayers, caller.UserID
 		if err := s.findPlay(ctx, b, &a); err != nil {
@@ -92,7 +92,7 @@ func (s *Service) Submit(
 	} else if in.PlayedAt != nil {
 		a.playedMS = max(in.PlayedAt.UnixMilli(), 1)
 	}
-	if err := s.checkAttempt(ctx, b, &a); err != nil {
+	if err := s.checkSubmission(ctx, b, &a); err != nil {
 		return SubmitResult{}, err
 	}
 	if caller.Role != principal.Player {
@@ -153,16 +153,16 @@ func isOfBatch(e *apierror.Error) bool {
 
 // findPlay makes the start of the play that a score names the time at which the score was played. A
 // play that is not known has none.
-func (s *Service) findPlay(ctx context.Context, b *board, a *attempt) (err error) {
+func (s *Service) findPlay(ctx context.Context, b *board, a *scoreDraft) (err error) {
 	if playPattern.MatchString(a.in.PlayID) {
 		a.playedMS, err = s.store.playStart(ctx, b, a.userID, a.in.PlayID)
 	}
 	return err
 }
 
-// checkAttempt checks a score by the definition of the season that takes it by the clock of this
+// checkSubmission checks a score by the definition of the season that takes it by the clock of this
 // node: what the next seasons have does not count in this one.
-func (s *Service) checkAttempt(ctx context.Context, b *board, a *attempt) error {
+func (s *Service) checkSubmission(ctx context.Context, b *board, a *scoreDraft) error {
 	b, one, err := s.likelySeason(ctx, b, a.playedMS)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (s *Service) checkAttempt(ctx context.Context, b *board, a *attempt) error 
 // clock of this node, and the current one where none does: then the store's clock decides.
 func (s *Service) likelySeason(ctx context.Context, b *board, playedMS int64) (*board, *season, error) {
 	now := time.Now().UnixMilli()
-	b, err := s.roll(ctx, b, now)
+	b, err := s.addDueSeasons(ctx, b, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -186,7 +186,7 @@ func (s *Service) likelySeason(ctx context.Context, b *board, playedMS int64) (*
 }
 
 // checkFor is check by the definition of a season, unless that was the last one.
-func (a *attempt) checkFor(b *board, one *season) error {
+func (a *scoreDraft) checkFor(b *board, one *season) error {
 	if a.checkedBy == one.definition {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (a *attempt) checkFor(b *board, one *season) error {
 
 // check returns invalid_request with every faulty field, and forbidden for a writer whom the
 // definition does not name.
-func (a *attempt) check(d *Definition) error {
+func (a *scoreDraft) check(d *Definition) error {
 	switch {
 	case d.mayWrite(a.writer):
 	case a.writer == WriterRooms:
@@ -253,7 +253,7 @@ func checkScore(errs *apierror.FieldErrors, field string, score ScoreInput, deci
 	}
 }
 
-func (a *attempt) checkDetails(errs *apierror.FieldErrors) {
+func (a *scoreDraft) checkDetails(errs *apierror.FieldErrors) {
 	stored := details{Evidence: a.in.Evidence}
 	if len(a.in.Metadata) > 0 && string(a.in.Metadata) != "null" {
 		stored.Metadata = checkObject(errs, "metadata", a.in.Metadata, maxDetailsBytes)
@@ -280,7 +280,7 @@ func (a *attempt) checkDetails(errs *apierror.FieldErrors) {
 }
 
 // checkSegments sets the segments in the order of the definition.
-func (a *attempt) checkSegments(errs *apierror.FieldErrors, d *Definition) {
+func (a *scoreDraft) checkSegments(errs *apierror.FieldErrors, d *Definition) {
 	var list []string
 	for _, segment := range d.Segments {
 		value, ok := a.in.Segments[segment]
@@ -300,7 +300,7 @@ func (a *attempt) checkSegments(errs *apierror.FieldErrors, d *Definition) {
 }
 
 // submit adds a score to its season and reads the entry.
-func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult, error) {
+func (s *Service) submit(ctx context.Context, b *board, a scoreDraft) (SubmitResult, error) {
 	call, result, err := s.addScore(ctx, b, a)
 	if err == nil {
 		result.Entry, err = s.readEntry(ctx, call.board.ranking(call.season), call.userID, true)
@@ -311,10 +311,10 @@ func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult
 // addScore adds a score to its season and returns the call that did, with the season of the first
 // request when it is a replay. The season is chosen by the clock of this node at first, and by the
 // store's when the script did not take it.
-func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission, SubmitResult, error) {
+func (s *Service) addScore(ctx context.Context, b *board, a scoreDraft) (submission, SubmitResult, error) {
 	fail := func(err error) (submission, SubmitResult, error) { return submission{}, SubmitResult{}, err }
 	if a.checkedBy == 0 {
-		if err := s.checkAttempt(ctx, b, &a); err != nil {
+		if err := s.checkSubmission(ctx, b, &a); err != nil {
 			return fail(err)
 		}
 	}
@@ -373,8 +373,8 @@ const neverOpen = 1
 
 // prepare chooses the season of a score at a time (ms) and checks the rules that need no entry. The
 // definition of that season alone decides who may write and by which rules.
-func (s *Service) prepare(ctx context.Context, b *board, a *attempt, nowMS int64) (submission, error) {
-	b, err := s.roll(ctx, b, nowMS)
+func (s *Service) prepare(ctx context.Context, b *board, a *scoreDraft, nowMS int64) (submission, error) {
+	b, err := s.addDueSeasons(ctx, b, nowMS)
 	if err != nil {
 		return submission{}, err
 	}
@@ -514,7 +514,7 @@ func (s *Service) startPlay(
 	if err != nil {
 		return Play{}, err
 	}
-	if b, err = s.roll(ctx, b, now); err != nil {
+	if b, err = s.addDueSeasons(ctx, b, now); err != nil {
 		return Play{}, err
 	}
 	one := b.seasonAt(now)

@@ -46,7 +46,7 @@ func (s *Service) driveGames(ctx context.Context, fence int64, gameIDs []int64) 
 			unfinished = append(unfinished, gameID)
 			continue
 		}
-		isBusy, err := s.driveGame(ctx, leadOf(fence), gameID)
+		isBusy, err := s.driveGame(ctx, formatFence(fence), gameID)
 		if errs = append(errs, err); isBusy || err != nil {
 			unfinished = append(unfinished, gameID)
 		}
@@ -59,7 +59,7 @@ func (s *Service) driveGames(ctx context.Context, fence int64, gameIDs []int64) 
 
 // driveGame looks at the tournaments of a game that are due. It reports whether to look again in a
 // second. A tournament that fails holds up no other.
-func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy bool, err error) {
+func (s *Service) driveGame(ctx context.Context, by leaderFence, gameID int64) (isBusy bool, err error) {
 	now, err := s.store.db.ReadClockToEnd(ctx)
 	if err != nil {
 		return false, err
@@ -85,7 +85,7 @@ func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy 
 }
 
 // drive does what is to be done in a tournament now.
-func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
+func (s *Service) drive(ctx context.Context, by leaderFence, gameID, id int64) error {
 	for range stepsAtOnce {
 		t, err := s.store.load(ctx, gameID, id)
 		if errors.Is(err, apierror.TournamentNotFound) {
@@ -112,7 +112,7 @@ func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
 
 // step does the next thing that is to be done in a tournament. It reports whether there may be more
 // to do now.
-func (s *Service) step(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) step(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	d := &t.definition
 	switch t.status {
 	case Announced, Registration, CheckIn:
@@ -211,7 +211,7 @@ func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payout
 
 // settleTour ends the play of a tournament, whose places are those of the players who may be paid.
 // With nobody to pay every fee goes back: the house has a rake of a result only.
-func (s *Service) settleTour(ctx context.Context, by lead, t *tour, places []payout) error {
+func (s *Service) settleTour(ctx context.Context, by leaderFence, t *tour, places []payout) error {
 	if len(places) == 0 {
 		return s.store.cancel(ctx, by, t.gameID, t.id, Unplayed)
 	}

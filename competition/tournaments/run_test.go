@@ -636,7 +636,7 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2, 3)
-		if err := f.store.start(t.Context(), byStaff, f.gameID, id, 5); err != nil {
+		if err := f.store.start(t.Context(), noFence, f.gameID, id, 5); err != nil {
 			t.Fatal(err)
 		}
 		read, err := f.store.load(t.Context(), f.gameID, id)
@@ -646,7 +646,7 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 		if _, err := f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.beginRound(t.Context(), leadOf(f.fence), read, true); !errors.Is(err, errStale) {
+		if err := f.beginRound(t.Context(), formatFence(f.fence), read, true); !errors.Is(err, errStale) {
 			t.Errorf("%v; want stale", err)
 		}
 		f.lead()

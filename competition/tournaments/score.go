@@ -129,7 +129,7 @@ func (s *Service) countAttempt(ctx context.Context, t *tour, userID int64) (Atte
 
 // driveScore makes the board of a score tournament, ends its season at endsAt, and settles when
 // that takes no late scores any more.
-func (s *Service) driveScore(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) driveScore(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	if now.Before(*t.definition.EndsAt) {
 		return false, s.Boards.CreateForTournament(ctx, t.gameID, t.boardDefinition())
 	}

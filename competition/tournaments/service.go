@@ -102,8 +102,8 @@ type tableID struct {
 // tournamentWork is the kind of the background work for package leader, and the name of its lock.
 const tournamentWork = "tours"
 
-// maxAttempts bounds how often something is done again that others changed meanwhile.
-const maxAttempts = 16
+// maxTries bounds how often something is done again that others changed meanwhile.
+const maxTries = 16
 
 // maxCachedTables bounds the standings that a node keeps; the largest are about a megabyte.
 const maxCachedTables = 32
@@ -282,7 +282,7 @@ func (s *Service) created(
 	}
 	switch {
 	case t.status == Announced:
-		if err := s.openTour(ctx, byStaff, t); err != nil {
+		if err := s.openTour(ctx, noFence, t); err != nil {
 			return ChangeResult{}, err
 		}
 	case !t.isFunded: // it was cancelled for that, by the first request or by the leader
@@ -296,7 +296,7 @@ var errNotFunded = apierror.InsufficientFunds.WithReason("the house has less tha
 
 // openTour sets the prizes of an announced tournament up and opens what is to be opened. A
 // tournament whose added prize cannot be set aside is cancelled, and openTour returns why.
-func (s *Service) openTour(ctx context.Context, by lead, t *tour) error {
+func (s *Service) openTour(ctx context.Context, by leaderFence, t *tour) error {
 	if err := s.fund(ctx, t); err != nil {
 		if e, expected := apierror.As(err); !expected || e.Retryable || t.isFunded {
 			return err
@@ -467,7 +467,7 @@ func (s *Service) Start(
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "start the tournament", false); err != nil {
 		return ChangeResult{}, err
 	}
-	if err := s.store.start(ctx, byStaff, gameID, id, rand.Uint64()); err != nil {
+	if err := s.store.start(ctx, noFence, gameID, id, rand.Uint64()); err != nil {
 		return ChangeResult{}, err
 	}
 	return s.changed(ctx, gameID, id, false)
@@ -490,7 +490,7 @@ func (s *Service) Cancel(
 	if caller.Role == principal.Operator {
 		reason = CancelledByOperator
 	}
-	if err := s.store.cancel(ctx, byStaff, gameID, id, reason); err != nil {
+	if err := s.store.cancel(ctx, noFence, gameID, id, reason); err != nil {
 		return ChangeResult{}, err
 	}
 	return s.changed(ctx, gameID, id, false)
@@ -768,7 +768,7 @@ func (s *Service) Resolve(
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "decide a match", false); err != nil {
 		return Match{}, false, err
 	}
-	for range maxAttempts {
+	for range maxTries {
 		t, err := s.store.load(ctx, gameID, id)
 		if err != nil {
 			return Match{}, false, err
@@ -791,7 +791,7 @@ func (s *Service) Resolve(
 		if states[winnerID] == EntrantOut || states[winnerID] == EntrantDisqualified {
 			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
 		}
-		err = s.store.report(ctx, byStaff, t, decision(&m, winnerID, ResolvedByHand))
+		err = s.store.report(ctx, noFence, t, decision(&m, winnerID, ResolvedByHand))
 		if errors.Is(err, errStale) {
 			continue
 		}

@@ -42,7 +42,7 @@ func (e *storedEntrant) isOut() bool { return e.state == EntrantOut || e.state =
 // mayWin reports whether the player has a place among the scores. Who leaves after the start has;
 // who did not check in never played, and may have the fee back.
 func (e *storedEntrant) mayWin(t *tour) bool {
-	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.hasRoll)
+	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.needsCheckIn)
 }
 
 func decodeEntrant(userID int64, text string) (storedEntrant, error) {

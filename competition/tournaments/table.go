@@ -67,7 +67,7 @@ func (s *Service) table(ctx context.Context, t *tour) (*standingsTable, error) {
 		}
 	}
 	table := &standingsTable{version: t.version, madeAt: time.Now()}
-	f, err := s.readField(ctx, t)
+	f, err := s.readParticipants(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -396,7 +396,7 @@ func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	db := redistest.Single(t)
 	makeGames(db)
 	at := time.UnixMilli(1_700_000_000_123).UTC()
-	stop, err := wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"})
+	stop, err := wire.Marshal(history.Halt{Cause: history.Older, At: at, Node: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}

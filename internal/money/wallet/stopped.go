@@ -39,7 +39,7 @@ func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, 
 		return nil, err
 	}
 	list := []Stopped{}
-	if s := status.Stop; s != nil {
+	if s := status.Halt; s != nil {
 		list = append(list, Stopped{Cause: string(s.Cause), Reason: s.Sentence(), At: s.At.UTC()})
 	}
 	for _, l := range status.NotAccepted() {

@@ -155,8 +155,8 @@ func (st store) runAsLeader(ctx context.Context, lasts time.Duration, work func(
 	return err
 }
 
-// claim ends a lease that is over. It returns false when the lease was renewed after all.
-func (st store) claim(ctx context.Context, lease string) (bool, error) {
+// endLease ends a lease that is over. It returns false when the lease was renewed after all.
+func (st store) endLease(ctx context.Context, lease string) (bool, error) {
 	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()}, lease,
 		st.db.Clock.NowMS())
 	return reply.Status == scripts.OK, err

@@ -164,8 +164,8 @@ func (p *ruleParser) parseSlots(r *rule, name string, v wire.RawJSON) {
 
 func (p *ruleParser) parsePath(r *rule, name string, v wire.RawJSON) {
 	r.path = p.text(name, v)
-	r.segments = strings.Split(r.path, ".")
-	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.segments, "") || len(r.segments) >= MaxStateDepth {
+	r.members = strings.Split(r.path, ".")
+	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.members, "") || len(r.members) >= MaxStateDepth {
 		p.addError("format", name, "must be member names joined by dots")
 	}
 }

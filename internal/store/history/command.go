@@ -15,7 +15,7 @@ type Status struct {
 	Epoch        int64    `json:"epoch"`
 	Accepted     int64    `json:"acceptedEpoch"` // last epoch that an operator accepted, 0 for none
 	Former       []string `json:"formerInstallations"`
-	Stop         *Stop    `json:"stopped"` // null while money goes on
+	Halt         *Halt    `json:"stopped"` // null while money goes on
 	Losses       []Loss   `json:"losses"`  // all that were ever noticed, oldest first
 }
 
@@ -63,8 +63,8 @@ func (s store) readStatus(ctx context.Context) (Status, meta, error) {
 		Losses: losses,
 	}
 	if m.stopped != "" {
-		status.Stop = &Stop{}
-		if err := wire.Unmarshal([]byte(m.stopped), status.Stop); err != nil {
+		status.Halt = &Halt{}
+		if err := wire.Unmarshal([]byte(m.stopped), status.Halt); err != nil {
 			return Status{}, m, fmt.Errorf("decode why money is stopped: %w", err)
 		}
 	}
@@ -79,9 +79,9 @@ func Accept(ctx context.Context, db *redisdb.DB) (before, after Status, err erro
 	if err != nil {
 		return before, after, err
 	}
-	var stopped Stop
-	if before.Stop != nil {
-		stopped = *before.Stop
+	var stopped Halt
+	if before.Halt != nil {
+		stopped = *before.Halt
 	}
 	if _, _, err = s.accept(ctx, m, stopped); err != nil {
 		return before, after, err

@@ -33,8 +33,8 @@ const (
 	maxSlots      = 40
 )
 
-// Stop is why money is stopped.
-type Stop struct {
+// Halt is the reason why no money moves.
+type Halt struct {
 	Cause        Cause     `json:"cause"`
 	At           time.Time `json:"at"`
 	Node         string    `json:"node"`
@@ -52,8 +52,8 @@ const (
 	Older   Cause = "older"   // it lacks entries that no failover can have lost, or the first ones
 )
 
-// Sentence describes the stop for anyone to read.
-func (s Stop) Sentence() string {
+// Sentence describes the halt for anyone to read.
+func (s Halt) Sentence() string {
 	text := map[Cause]string{
 		Empty:   "the store is empty, and was not before",
 		Foreign: "the store belongs to another installation than before",
@@ -162,10 +162,10 @@ type Service struct {
 	suspectedAt   time.Time         // when that was known
 	tookAt        time.Time         // when the last look began
 	id            string            // of this process, in the records of losses
-	stopped       *Stop
+	stopped       *Halt
 	missing       []Loss // when money was stopped
 	seenEpoch     int64  // of the store when money was stopped
-	flagged       bool   // the stop is in the store
+	flagged       bool   // the halt is in the store
 	accepted      int64  // last epoch that an operator accepted
 	losses        []Loss // since then
 	noticed       int64
@@ -176,19 +176,19 @@ type Service struct {
 
 // gameHistory is what a node remembers of a ledger.
 type gameHistory struct {
-	slots  []slot    // oldest first, never empty but while the first look has found a loss
+	tips   []seenTip // oldest first, never empty but while the first look has found a loss
 	first  string    // head of entry 1, "" when it is not known
 	tipAt  time.Time // when the newest entry was seen first
 	seenAt time.Time // when the newest entry was seen last
 }
 
-// slot is the last entry that was seen in a span of time.
-type slot struct {
+// seenTip is the last entry that was seen in a span of time.
+type seenTip struct {
 	tipDoc
 	since time.Time // when the span began
 }
 
-func (g *gameHistory) newest() slot { return g.slots[len(g.slots)-1] }
+func (g *gameHistory) newest() seenTip { return g.tips[len(g.tips)-1] }
 
 // see remembers an entry that was seen now, by a look that began before.
 func (g *gameHistory) see(l ledger, began, now time.Time) {
@@ -197,17 +197,17 @@ func (g *gameHistory) see(l ledger, began, now time.Time) {
 		g.first = l.firstHead
 	}
 	g.seenAt = now
-	if len(g.slots) == 0 || g.newest().tipDoc != tip {
+	if len(g.tips) == 0 || g.newest().tipDoc != tip {
 		g.tipAt = now
 	}
-	switch n := len(g.slots); {
-	case n > 0 && g.slots[n-1].tipDoc == tip:
-	case n > 1 && began.Sub(g.slots[n-1].since) < slotSpan:
-		g.slots[n-1].tipDoc = tip
+	switch n := len(g.tips); {
+	case n > 0 && g.tips[n-1].tipDoc == tip:
+	case n > 1 && began.Sub(g.tips[n-1].since) < slotSpan:
+		g.tips[n-1].tipDoc = tip
 	default:
-		g.slots = append(g.slots, slot{tip, began})
-		if len(g.slots) > maxSlots {
-			g.slots = slices.Delete(g.slots, 0, 1)
+		g.tips = append(g.tips, seenTip{tip, began})
+		if len(g.tips) > maxSlots {
+			g.tips = slices.Delete(g.tips, 0, 1)
 		}
 	}
 }
@@ -377,7 +377,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	if m.stopped != "" && len(marks) == 0 {
 		s.known = mark{Installation: m.installation, Epoch: m.epoch}
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	}
 	if m.installation == "" && len(marks) == 0 || m.installation != "" && m.epoch == 0 {
 		if err := s.store.createInstallation(ctx); err != nil { // a new installation, or one of an earlier release
@@ -397,7 +397,7 @@ func (s *Service) start(ctx context.Context) error {
 			if m.installation == "" {
 				cause = Empty
 			}
-			return s.stop(ctx, m, cause, lossesOf(k))
+			return s.halt(ctx, m, cause, lossesOf(k))
 		case k.Installation == m.installation && k.Epoch > m.epoch:
 			s.known = k.clone()
 			merged.include(k)
@@ -407,7 +407,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	now := time.Now()
 	for id, tip := range merged.Games {
-		s.games[id] = &gameHistory{slots: []slot{{tip, now}}}
+		s.games[id] = &gameHistory{tips: []seenTip{{tip, now}}}
 	}
 	gone, err := s.findGone(ctx, s.allGames())
 	if err != nil {
@@ -415,10 +415,10 @@ func (s *Service) start(ctx context.Context) error {
 		return err
 	}
 	if len(gone) > 0 || s.known.Epoch > m.epoch {
-		return s.stop(ctx, m, Older, listLosses(gone))
+		return s.halt(ctx, m, Older, listLosses(gone))
 	}
 	if m.stopped != "" {
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	}
 	return s.loadLosses(ctx, m.accepted)
 }
@@ -445,7 +445,7 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 	}
 	switch {
 	case m.stopped != "":
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	case m.installation != s.known.Installation && m.installation != "" && m.replaces(s.known.Installation):
 		return s.goOn(ctx, m)
 	case m.installation != s.known.Installation:
@@ -455,7 +455,7 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 		if m.installation == "" {
 			cause = Empty
 		}
-		return s.stop(ctx, m, cause, lossesOf(k))
+		return s.halt(ctx, m, cause, lossesOf(k))
 	case m.epoch < s.known.Epoch: // the record itself went back
 		return s.beginEpoch(ctx, nil)
 	case m.epoch > s.known.Epoch: // another node, or an operator, has begun one
@@ -544,7 +544,7 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 		default:
 			g.see(l, s.tookAt, now)
 		}
-		if len(g.slots) == 0 {
+		if len(g.tips) == 0 {
 			delete(s.games, id)
 		}
 	}
@@ -561,7 +561,7 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 // findLoss compares the ledger of a game with what is remembered of it. It returns nil when nothing
 // is missing.
 func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
-	if len(g.slots) > 0 {
+	if len(g.tips) > 0 {
 		if tip := g.newest(); tip.Number > l.last || tip.Number > l.base && tip.Head != l.headAtMark {
 			return s.examine(ctx, id, g, l, now)
 		}
@@ -579,9 +579,9 @@ func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledg
 	// The first entries are there when this node knows one of those that are, or, in a game that it
 	// has never looked at, when there is one that is older than any that it acknowledged.
 	switch {
-	case len(g.slots) > 0 && g.newest().Number > 0, there > 0:
+	case len(g.tips) > 0 && g.newest().Number > 0, there > 0:
 		lost.goesOn = true
-	case len(g.slots) == 0:
+	case len(g.tips) == 0:
 		first := timeOf(l.firstHead)
 		lost.goesOn = l.base > 0 || !first.IsZero() && s.batches[id][0].began.Sub(first) > noticeTime
 	}
@@ -593,19 +593,19 @@ func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledg
 
 // examine finds out how far back the history of a game went.
 func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
-	newest, oldest := g.newest(), g.slots[0]
+	newest, oldest := g.newest(), g.tips[0]
 	lost := &goneGame{Loss: Loss{GameID: id, Known: newest.Number, Present: l.last, At: now.UTC()}, now: l}
 	intact := -1 // the newest slot that is there
-	for i := len(g.slots) - 2; i >= 0 && intact < 0; i-- {
-		at, err := s.store.readLedgers(ctx, map[int64]int64{id: g.slots[i].Number})
+	for i := len(g.tips) - 2; i >= 0 && intact < 0; i-- {
+		at, err := s.store.readLedgers(ctx, map[int64]int64{id: g.tips[i].Number})
 		if err != nil {
 			return nil, err
 		}
-		if at[id].headAtMark == g.slots[i].Head || g.slots[i].Number <= l.base {
-			lost.Present = min(lost.Present, max(g.slots[i].Number, g.slots[i+1].Number-1))
+		if at[id].headAtMark == g.tips[i].Head || g.tips[i].Number <= l.base {
+			lost.Present = min(lost.Present, max(g.tips[i].Number, g.tips[i+1].Number-1))
 			intact = i
 		} else {
-			lost.Present = min(lost.Present, g.slots[i].Number-1)
+			lost.Present = min(lost.Present, g.tips[i].Number-1)
 		}
 	}
 	// What is left is older than all that is remembered, and so it is no other history.
@@ -614,8 +614,8 @@ func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledge
 	hasFirst, isRecent, after := false, false, time.Time{}
 	switch {
 	case intact >= 0:
-		after = g.slots[intact+1].since
-		hasFirst = g.slots[intact].Number > 0 || g.first != "" && g.first == l.firstHead
+		after = g.tips[intact+1].since
+		hasFirst = g.tips[intact].Number > 0 || g.first != "" && g.first == l.firstHead
 		isRecent = g.seenAt.Sub(after) <= s.options.MaxRecentLoss
 	case g.first != "" && g.first == l.firstHead:
 		hasFirst = true
@@ -661,7 +661,7 @@ func listLosses(gone []goneGame) (list []Loss) {
 // lose notes what is gone: money goes on if a failover may have lost it.
 func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
 	if slices.ContainsFunc(gone, func(g goneGame) bool { return !g.goesOn }) {
-		return s.stop(ctx, m, Older, listLosses(gone))
+		return s.halt(ctx, m, Older, listLosses(gone))
 	}
 	if err := s.beginEpoch(ctx, listLosses(gone)); err != nil {
 		return err
@@ -710,9 +710,9 @@ func (s *Service) logLoss(l Loss, epoch int64) {
 	}
 }
 
-// stop stops money here at once, and on the other nodes when the store takes the record.
-func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss) error {
-	s.stopped = &Stop{
+// halt stops money here at once, and on the other nodes when the store takes the record.
+func (s *Service) halt(ctx context.Context, m meta, cause Cause, missing []Loss) error {
+	s.stopped = &Halt{
 		Cause: cause, At: time.Now().UTC(), Node: s.options.Node, Installation: s.known.Installation,
 		Epoch: s.known.Epoch,
 	}
@@ -726,21 +726,22 @@ func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss)
 	return s.flag(ctx)
 }
 
-// flag writes the stop into the store, for the other nodes. What fails is tried again.
+// flag writes the halt into the store, where the other nodes read it. A failed write is tried
+// again.
 func (s *Service) flag(ctx context.Context) error {
 	if s.flagged {
 		return nil
 	}
-	flagged, err := s.store.stop(ctx, s.id, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
+	flagged, err := s.store.halt(ctx, s.id, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
 	if s.flagged = flagged; err != nil {
 		s.log.Warn("the other nodes cannot be told that money is stopped", "error", err)
 	}
 	return nil
 }
 
-// adoptStop stops money because another node did. What this node misses is written down too.
-func (s *Service) adoptStop(ctx context.Context, m meta) error {
-	var record Stop
+// adoptHalt stops money because another node did. What this node misses is written down too.
+func (s *Service) adoptHalt(ctx context.Context, m meta) error {
+	var record Halt
 	if err := wire.Unmarshal([]byte(m.stopped), &record); err != nil {
 		return fmt.Errorf("decode why money is stopped: %w", err)
 	}

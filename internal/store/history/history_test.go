@@ -210,7 +210,7 @@ func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 				without.waitForMoney(t, false)
 
 				before, after, err := history.Accept(t.Context(), db)
-				if err != nil || before.Stop == nil || after.Stop != nil || after.Epoch < 2 {
+				if err != nil || before.Halt == nil || after.Halt != nil || after.Epoch < 2 {
 					t.Fatalf("accept: %+v, %+v, %v", before, after, err)
 				}
 				for _, w := range []*watcher{w, restarted, without} {
@@ -230,7 +230,7 @@ func TestANewStoreIsNoFault(t *testing.T) {
 			t.Error(err)
 		}
 		s, err := history.ReadStatus(t.Context(), db)
-		if err != nil || s.Installation == "" || s.Epoch != 1 || s.Stop != nil {
+		if err != nil || s.Installation == "" || s.Epoch != 1 || s.Halt != nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})
