@@ -26,7 +26,7 @@ type Limits struct {
 	MaxOpenRooms  *int64     `json:"maxOpenRooms"` // rooms with a stake of the token at once
 	MaxLoss       *Amount    `json:"maxLoss24h"`   // stakes less payouts and refunds, within 24 hours
 	MaxLossUnits  *string    `json:"maxLoss24hAmount"`
-	ExcludedUntil *time.Time `json:"excludedUntil"` // UTC; from every paid room, whatever its token
+	ExcludedUntil *time.Time `json:"excludedUntil"` // UTC; from all entries and fees, of any token
 
 	// What the limits are compared with; nil until the player sets one for the token.
 	OpenRooms *int64  `json:"openRooms"`
