@@ -26,8 +26,8 @@ type Prizes struct {
 	ReviewSeconds int64        `json:"reviewSeconds,omitzero"`           // for which a sealed season is HELD
 }
 
-// PrizeRow is what each of some places gets: an amount, a share of the pool, or pieces of an asset
-// without a stock.
+// PrizeRow is the prize of each of some places: an amount, a share of the pool, or pieces of an
+// asset without a stock.
 type PrizeRow struct {
 	FromPlace int         `json:"fromPlace"` // from 1
 	ToPlace   int         `json:"toPlace"`
@@ -364,7 +364,7 @@ func (s *Service) planOf(ctx context.Context, b *board, one *season) ([]prizes.L
 	return slices.DeleteFunc(lines, func(l prizes.Line) bool { return l.Units == 0 && l.AssetID == 0 }), nil
 }
 
-// winnersAtOnce is how many entries are read at once.
+// winnersAtOnce bounds the entries of one read.
 const winnersAtOnce = 500
 
 // readWinners returns the best entries of a season, as many as there are prizes, and those that are

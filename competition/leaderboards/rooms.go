@@ -74,7 +74,7 @@ func (f fedScores) String() string {
 	return b.String()
 }
 
-// RoomPlayer is what a player reached in a room.
+// RoomPlayer is the result of one player of a room.
 type RoomPlayer struct {
 	UserID      int64
 	Place       int    // from 1; 0 for a player who forfeited, who feeds nothing

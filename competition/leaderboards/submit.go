@@ -30,7 +30,7 @@ type SubmitInput struct {
 	Segments map[string]string `json:"segments,omitzero"` // for staff; fixed for a player in a season
 }
 
-// SubmitResult is what a score did.
+// SubmitResult is the effect of a score.
 type SubmitResult struct {
 	Entry    Entry     `json:"entry"`    // as it is now
 	Changed  bool      `json:"changed"`  // whether the score has changed the entry
@@ -106,7 +106,7 @@ func (s *Service) Submit(
 	return s.submit(ctx, b, a)
 }
 
-// BatchResult is what one score of a batch did: its entry or its error.
+// BatchResult is the effect of one score of a batch: its entry or its error.
 type BatchResult struct {
 	UserID int64  `json:"userId"`
 	Entry  *Entry `json:"entry,omitzero"`
@@ -462,7 +462,7 @@ func (b *board) chooseSeason(playedMS, nowMS int64) (one *season, to int64) {
 	return one, one.sealsAt()
 }
 
-// toResult returns the result of a score but for its entry. A replay gets the season of its first
+// toResult returns the result of a score without its entry. A replay gets the season of its first
 // request.
 func toResult(call *submission, r submitted) (SubmitResult, error) {
 	if err := errorOf(r.Reply); err != nil {
@@ -538,6 +538,6 @@ func (s *Service) startPlay(
 	return Play{PlayID: id, StartedAt: at, ExpiresAt: at.Add(longest)}, nil
 }
 
-// playMemory is how long a play is remembered after it has expired, so that a late score is
+// playMemory is the time for which an expired play is remembered, so that a late score is
 // play_expired and not play_not_found.
 const playMemory = time.Hour

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// toursAtOnce is how many tournaments of a game the leader looks at before it looks at others.
+	// toursAtOnce bounds the tournaments of a game that the leader handles before those of other
+	// games.
 	toursAtOnce = 100
-	// soon is how long before something is to be done in a game the leader looks at it each second.
+	// soon is how early the leader begins to look at a game each second before something is due there.
 	soon = 90 * time.Second
 	// stepsAtOnce bounds what the leader does with one tournament before it goes on with others.
 	stepsAtOnce = 200
@@ -183,7 +184,7 @@ func (s *Service) pay(ctx context.Context, t *tour) error {
 	return err
 }
 
-// payout is what a player gets of the pot.
+// payout is a player's share of the pot.
 type payout struct {
 	userID int64
 	place  int

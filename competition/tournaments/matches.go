@@ -15,16 +15,16 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// reportGrace is how long after the timeout of its room a match waits for the result, which another
-// node may have to find.
+// reportGrace is the time after the timeout of its room in which a match waits for the result,
+// which another node may have to find.
 const reportGrace = time.Minute
 
-// roundWait is how long a match may wait for its room.
+// roundWait bounds the wait of a match for its room.
 func (d *Definition) roundWait() time.Duration { return d.noShow() + d.matchTimeout() }
 
 func (d *Definition) noShow() time.Duration { return time.Duration(d.NoShowSeconds) * time.Second }
 
-// dispute is how long a dispute waits for staff.
+// dispute is the time in which staff may decide a dispute.
 func (d *Definition) dispute() time.Duration {
 	return time.Duration(cmp.Or(d.DisputeSeconds, defaultDisputeSeconds)) * time.Second
 }
@@ -79,7 +79,7 @@ func (d *Definition) replayed(m *Match) matchChange {
 	return c
 }
 
-// isByConsensus reports whether the players say who has won.
+// isByConsensus reports whether the players report the winner.
 func (d *Definition) isByConsensus() bool { return d.Room.SettledBy == rooms.SettledByConsensus }
 
 // drawn returns the change of a match that ended in a draw, which all players reported, or the

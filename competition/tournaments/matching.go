@@ -35,7 +35,7 @@ func newBlossomSearch(f *swissRound, mate []int) *blossomSearch {
 	return s
 }
 
-// findPath returns the other end of an augmenting path from a player, unpaired when there is none.
+// findPath returns the other end of an augmenting path from a player, or unpaired.
 func (s *blossomSearch) findPath(root int) int {
 	s.isEven[root] = true
 	s.queue = append(s.queue, root)

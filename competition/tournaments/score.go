@@ -31,7 +31,7 @@ type Boards interface {
 // scoreSeason is the season of the board in which a tournament is played.
 const scoreSeason = 1
 
-// scoresAtOnce is how many entries of a board are read at once.
+// scoresAtOnce bounds the entries of a board in one read.
 const scoresAtOnce = 100
 
 // boardDefinition returns the board of a score tournament.

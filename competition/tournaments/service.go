@@ -182,7 +182,7 @@ func (s *Service) authorizePlayer(caller principal.Caller, gameID int64) error {
 	return nil
 }
 
-// Create makes a tournament and sets its added prize aside. Staff may.
+// Create makes a tournament and sets its added prize aside. Only staff may call it.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, token_not_found,
 // store_full, limit_reached when the game has as many open tournaments as it may;

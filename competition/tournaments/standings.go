@@ -117,7 +117,7 @@ func compareQualified(a, b *result) int {
 	}
 }
 
-// sort sorts the results; who is equal by the comparison is by seed.
+// sort sorts the results; equal ones are sorted by seed.
 func (t *table) sort(compare func(a, b *result) int) {
 	slices.SortFunc(t.results, func(a, b *result) int { return cmp.Or(compare(a, b), cmp.Compare(a.Seed, b.Seed)) })
 }

@@ -353,7 +353,7 @@ func (s *store) cancel(ctx context.Context, by leaderFence, gameID, id int64, wh
 	return stepError(scripts.TourCancel, reply)
 }
 
-// entrantsAtOnce is how many entrants tour_settle goes through.
+// entrantsAtOnce bounds the entrants of one call of tour_settle.
 const entrantsAtOnce = 100
 
 // settle goes through the next entrants.

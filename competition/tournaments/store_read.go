@@ -245,7 +245,7 @@ func (s *store) readMatches(ctx context.Context, t *tour, round, first, count in
 	return list, nil
 }
 
-// readMatch returns one match, false when there is none.
+// readMatch returns one match. It returns false when the match does not exist.
 func (s *store) readMatch(ctx context.Context, t *tour, id string) (Match, bool, error) {
 	text, err := s.db.Client.HGet(ctx, keys.TourMatches(t.gameID, t.id), id).Result()
 	if errors.Is(err, redis.Nil) {
