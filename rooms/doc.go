@@ -134,7 +134,7 @@
 //
 // A private room is room_not_found for a player who has no seat, is not the creator and not a
 // friend of the creator. Its code does not help, because a code is short enough to be guessed.
-// Unlisted rooms are for everybody who has the code.
+// Unlisted rooms are open to everybody with the code.
 //
 // The friendship that a friends-only or private room needs is read before the script, without a
 // lock, because the two are in different slots. This is safe. Friendship is a permission and guards

@@ -49,7 +49,8 @@ type MatchInput struct {
 	Dispute      time.Duration // from a contradiction to the end of a room that nobody decides; 0: that of all rooms
 }
 
-// matchReserve is how long after its deadline the sweep cancels a match that nobody closes.
+// matchReserve is the time after its deadline at which the sweep cancels a match that nobody
+// closed.
 const matchReserve = time.Hour
 
 var matchIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
@@ -237,7 +238,7 @@ func (s *Service) CancelMatch(ctx context.Context, gameID int64, roomID, reason 
 	return apierror.VersionConflict
 }
 
-// MatchState is how far the room of a match is.
+// MatchState is the stage of the room of a match.
 type MatchState struct {
 	Status      Status
 	ReportUntil time.Time // until when a player may contradict a report; zero without one

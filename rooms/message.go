@@ -18,7 +18,7 @@ const (
 	maxPayloadBytes = 8 << 10 // bytes of MessageInput.Payload
 )
 
-// MessageInput is what a player sends to other participants of a room.
+// MessageInput is a message of a player to other participants of a room.
 type MessageInput struct {
 	RoomID  string
 	Op      string       // the game's name for the message, at most 64 bytes
@@ -94,7 +94,7 @@ func (s *Service) AuthorizeMessage(
 func (s *Service) messageRecipients(
 	ctx context.Context, caller principal.Caller, at location, to *[]int64, cache SeatCache,
 ) ([]int64, error) {
-	// Who has a seat may see the room.
+	// A seated player may see the room.
 	if seats, ok := cache.CachedState(at.eventTopic).(activeSeats); ok {
 		if recipients, err := seats.recipients(caller.UserID, to); err == nil {
 			return recipients, nil

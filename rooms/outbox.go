@@ -28,7 +28,7 @@ type Ended struct {
 	Applied       string    // of a dead letter: what its consumer had applied, see PartlyApplied
 }
 
-// Place is what a player reached in a room that has ended.
+// Place is the result of one player of a room that has ended.
 type Place struct {
 	UserID int64
 	Place  int          // from 1; 0 for a forfeited seat

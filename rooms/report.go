@@ -105,7 +105,7 @@ func samePlaces(a, b []Placement) bool {
 	return slices.EqualFunc(a, b, func(a, b Placement) bool { return a.UserID == b.UserID && a.Place == b.Place })
 }
 
-// reportEffect is what a report must do to a room, as room_report takes it.
+// reportEffect is the effect of a report on a room, as room_report takes it.
 type reportEffect string
 
 const (
@@ -202,13 +202,13 @@ func (r *Room) reportedOtherwise(ranked []Placement) []int64 {
 	return users
 }
 
-// windowOutcome is what the end of a window does to a room, as room_window_close takes it.
+// windowOutcome is the effect of the end of a window on a room, as room_window_close takes it.
 type windowOutcome string
 
 const (
 	windowFinishes windowOutcome = "finish"  // silence agrees with the reports
 	windowDisputes windowOutcome = "dispute" // it may not: they report a draw
-	windowReopens  windowOutcome = "open"    // who has reported has left: the game goes on
+	windowReopens  windowOutcome = "open"    // the player who reported has left: the game goes on
 )
 
 // settleWindow returns what the end of the window does to the room, if everybody who is silent was

@@ -299,7 +299,7 @@ func (s *Service) TransferHost(
 	return s.toChangeResult(ctx, caller, r, err)
 }
 
-// Start begins the game and locks the stakes. The host and the game's server may.
+// Start begins the game and locks the stakes. Only the host and the game's server may call it.
 //
 // It returns room_not_found, room_closed, not_host, already_started, not_enough_players.
 func (s *Service) Start(
@@ -416,7 +416,7 @@ func (s *Service) report(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
-// ResolveInput is what the operator decides about a disputed room: a result, or a refund.
+// ResolveInput is the operator's decision about a disputed room: a result, or a refund.
 type ResolveInput struct {
 	Placements []Placement
 	Refund     bool // every stake is returned, without rake
@@ -553,7 +553,7 @@ func (s *Service) Rematch(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
-// rematch is what a new room has beside the settings of the room before.
+// rematch has the values of a new room that the settings of the room before lack.
 type rematch struct {
 	profileJSON string // the creator's users.Profile as JSON
 	stakes      string // the field of the room
@@ -580,7 +580,8 @@ func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, er
 	return n, err
 }
 
-// Get returns a room. It returns room_not_found when there is none or the caller may not see it.
+// Get returns a room. It returns room_not_found when it does not exist or the caller may not see
+// it.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID string) (Room, error) {
 	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
 		return Room{}, apierror.Forbidden
@@ -596,14 +597,14 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 	return room, s.store.addDisputesLost(ctx, &room)
 }
 
-// Head is what who follows a room has to know of it.
+// Head has the values of a room that its followers need.
 type Head struct {
 	RoomID     string
 	Visibility Visibility
 	Position   string // "<seq>-<nonce>" of the last event
 }
 
-// HeadRead is what GetHeads found of one room.
+// HeadRead is the result of GetHeads for one room.
 type HeadRead struct {
 	Head Head
 	Err  error // as Get returns it

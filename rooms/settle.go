@@ -98,7 +98,7 @@ func splitPot(
 	return payouts, rake
 }
 
-// settlement is what a script needs to finish a room.
+// settlement has the arguments of a script that finishes a room.
 type settlement struct {
 	users       []int64 // of the seats; in a paid room in the order of the placements
 	placements  string  // "<user>:<place>:<units>:<score>;" for each, see encodePlacements

@@ -22,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// eventsRetention is how long the events of a room outlive it. Who comes later reads the room.
+// eventsRetention is how long the events of a room outlive it. A later client reads the room.
 const eventsRetention = 10 * time.Minute
 
 // The packed fields of a room's hash. Go and the scripts read the values by the names in package
@@ -105,7 +105,7 @@ func (st *store) changed(shard keys.Shard) {
 	}
 }
 
-// location is where a room is stored. newLocation makes it.
+// location has the shard and the keys of a room. newLocation makes it.
 type location struct {
 	shard      keys.Shard
 	roomID     string
@@ -333,7 +333,7 @@ const (
 	allIndex       = "all"
 )
 
-// scriptResult is what a room script returned.
+// scriptResult is the reply of a room script.
 type scriptResult struct {
 	script   *scripts.Script
 	reply    redisdb.Reply // the first reply when replayed; without the nonce
@@ -497,7 +497,7 @@ func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempoten
 	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
-// joinOptions is what a join must know beside the room.
+// joinOptions has the arguments of a join that the room lacks.
 type joinOptions struct {
 	profileJSON string
 	friend      string // "1" or "0" for whether the creator is a friend, "" when it is not known

@@ -27,7 +27,7 @@ const (
 	sweepBatchRooms = 128              // rooms that are swept in one round trip
 	sweepIdleFactor = 4                // the store has this many times a batch's time for others: 80 %
 	sweepRetryDelay = time.Minute      // until a room that cannot be swept is tried again
-	// sweepReserve is what is left of a lease when the sweep starts no other batch.
+	// sweepReserve is the rest of a lease in which the sweep starts no other batch.
 	sweepReserve = time.Second
 )
 
@@ -72,7 +72,7 @@ func (st *store) sweepShards(
 	var errs []error
 	shards, stopped := st.splitStopped(shards)
 	busy = stopped
-	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
+	skip := map[keys.Shard]int64{} // rooms that failed and are still first in the index
 	for first := true; len(shards) > 0; first = false {
 		due, err := st.listDue(ctx, keys.RoomsDue, shards, skip)
 		errs = append(errs, err)
