@@ -63,10 +63,10 @@ var countNames = []string{
 	countWallets, countEntries, countRooms, countReceipts,
 }
 
-// counts is how many records of each kind a pass has seen.
+// counts are the records of each kind that a pass has seen.
 type counts map[string]int64
 
-// Result is what a migration did.
+// Result is the outcome of a migration.
 type Result struct {
 	WasDone bool // the store had the layout already
 	Counts  map[string]int64

@@ -114,7 +114,7 @@ type Authentication struct {
 	signingKeyID string         // of the key that verified a token of ours, else ""
 }
 
-// SignInResult is what a sign-in returns.
+// SignInResult is the result of a sign-in.
 type SignInResult struct {
 	AccessToken          string
 	AccessTokenExpiresIn time.Duration // of the access token

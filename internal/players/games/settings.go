@@ -15,7 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// Settings is what a game may choose.
+// Settings has the values that a game may choose.
 type Settings struct {
 	RakeBps      int           // basis points of the pot, 0 to 10000; a room may choose its own
 	MinRakeBps   int           // basis points below which no room may choose its rake

@@ -7,7 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// Settlement is who reports the result of a room: what package rooms calls SettledBy.
+// Settlement says who reports the result of a room; package rooms calls it SettledBy.
 type Settlement string
 
 // The settlements of rooms.

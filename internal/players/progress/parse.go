@@ -18,7 +18,7 @@ const (
 	maxPathBytes = 256 // bytes of a path
 )
 
-// rulesField is where the rules are in the definition of a game.
+// rulesField is the place of the rules in the definition of a game.
 const rulesField = "settings.progressRules"
 
 // ParseRules parses the rules of a game. Empty text and null are no rules. It returns

@@ -40,7 +40,7 @@ func (s *Service) EventSeq(ctx context.Context, user int64) (int64, error) {
 	return values.NextInt(), values.Err()
 }
 
-// slotRead is what one read of a slot returned.
+// slotRead is the reply of one read of a slot.
 type slotRead struct {
 	newest record // version 0: the slot is empty
 	other  record // version 0: the slot does not keep the requested version

@@ -14,7 +14,7 @@ const (
 	leaseGrowthFactor = 4               // factor by which the next lease of a busy caller is larger
 )
 
-// state is what a node knows of the bucket of one caller.
+// state is a node's knowledge of the bucket of one caller.
 type state struct {
 	permits       int64     // leased and not used yet
 	leaseExpires  time.Time // when the permits expire
@@ -25,7 +25,7 @@ type state struct {
 	unknown       int64     // permits whose report timed out, until the store replies
 }
 
-// verdict is what a node does about one request.
+// verdict is a node's decision about one request.
 type verdict int
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// PollInterval is how often a node reads what other nodes have ended.
+// PollInterval is the time between two reads of the sessions that other nodes have ended.
 const PollInterval = time.Second
 
 const pollTimeout = 5 * time.Second

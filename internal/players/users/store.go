@@ -50,7 +50,7 @@ func (s *store) create(
 	return reply.Err(scripts.UserCreate)
 }
 
-// identityOwner returns the id of the player who has an identity, or 0.
+// identityOwner returns the id of the player with an identity, or 0.
 func (s *store) identityOwner(ctx context.Context, i Identity) (int64, error) {
 	id, err := s.db.Client.Get(ctx, keys.Identity(i.GameID, i.Kind, i.Digest)).Int64()
 	if errors.Is(err, redis.Nil) {
@@ -260,7 +260,7 @@ func (s *store) setSuspension(ctx context.Context, id int64, suspension *Suspens
 	return reply.Err(scripts.UserPatch)
 }
 
-// relation is what another player is to this one; the zero relation is none.
+// relation is the relation of another player to this one; the zero value is no relation.
 type relation struct {
 	state FriendState
 	since time.Time
