@@ -62,7 +62,7 @@ type gameWithUseView struct {
 	Use map[games.QuotaName]useView `json:"use"`
 }
 
-// useView is what a game has of one kind.
+// useView is the amount that a game has of one kind.
 type useView struct {
 	Used int64 `json:"used"`
 	Max  int64 `json:"max"` // 0 for bytes: the operator set none
@@ -511,7 +511,7 @@ type acceptAuditInput struct {
 	Reason string `json:"reason"`
 }
 
-// acceptedAuditView is what an operator accepted.
+// acceptedAuditView has the differences that an operator accepted.
 type acceptedAuditView struct {
 	GameID   int64                   `json:"gameId"`
 	Accepted []wallet.AcceptedDefect `json:"accepted"`

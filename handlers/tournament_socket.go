@@ -23,7 +23,8 @@ func (in *tournamentInput) Validate() error {
 	return requireID("tournamentId", in.TournamentID)
 }
 
-// tournamentSubscribedData is where a subscription begins, and the data of tournament.snapshot.
+// tournamentSubscribedData has the start of a subscription; it is the data of tournament.snapshot,
+// too.
 type tournamentSubscribedData struct {
 	Mode           realtime.SubscribeMode `json:"mode"`
 	TournamentJSON wire.RawJSON           `json:"tournament,omitzero"` // only with realtime.ModeSnapshot

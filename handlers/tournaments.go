@@ -185,7 +185,7 @@ func (s *Server) startTournament(r *request) (response, error) {
 		return response{}, err
 	}
 	result, err := s.Tournaments.Start(r.ctx(), r.caller, at.game, at.id, r.receipt)
-	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response lacks
 }
 
 // tournamentReasonInput may say why staff changes something in a tournament; the trail keeps it.
@@ -199,7 +199,7 @@ func (s *Server) cancelTournament(r *request, _ *tournamentReasonInput) (respons
 		return response{}, err
 	}
 	result, err := s.Tournaments.Cancel(r.ctx(), r.caller, at.game, at.id, r.receipt)
-	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response lacks
 }
 
 func (s *Server) deleteTournament(r *request) (response, error) {
@@ -243,7 +243,7 @@ func (s *Server) resolveMatch(r *request, in *resolveMatchInput) (response, erro
 	return okResponse(&match).withReplayed(replayed), err
 }
 
-// tournamentTarget is how the trail names a tournament.
+// tournamentTarget returns the name of a tournament in the trail.
 func tournamentTarget(game, id string) string { return "tournament:" + game + "." + id }
 
 // tournamentTargetOf returns the tournament of a write of staff, "" for another write.

@@ -81,7 +81,7 @@ type Client struct {
 	staleSent         bool          // server.stale was sent, and not yet that the store is heard again
 	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
-	publishing        atomic.Int32  // messages that it broadcast and that the store has not taken yet
+	publishing        atomic.Int32  // messages that it broadcast and that are on their way to the store
 
 	calls map[*runningCall]struct{} // those under way that wait for the store; under Client.mu; nil for none
 

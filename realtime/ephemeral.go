@@ -227,7 +227,7 @@ func (h *Hub) publishAndWait(ctx context.Context, p *publication) error {
 	}
 }
 
-// maxPublishing is how many messages of one client may be on their way to the store. The next one
+// maxPublishing bounds the messages of one client that are on their way to the store. The next one
 // waits, so a client cannot fill the queue of a store that hangs.
 const maxPublishing = 8
 

@@ -44,7 +44,7 @@ type ringBuffer struct {
 // and reports that if report is set.
 type renderFunc func(to []event, e entry, report bool) []event
 
-// appendResult is what ringBuffer.append did with an entry.
+// appendResult is the effect of ringBuffer.append on an entry.
 type appendResult int
 
 const (
@@ -195,7 +195,7 @@ type tail struct {
 	isAll   bool     // it has all that there are, and each has a number
 }
 
-// mergeResult is what ringBuffer.merge did with the end of a list.
+// mergeResult is the effect of ringBuffer.merge on the end of a list.
 type mergeResult int
 
 const (

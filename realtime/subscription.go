@@ -10,7 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// SubscribeMode is how a subscription begins.
+// SubscribeMode says how a subscription begins.
 type SubscribeMode string
 
 // The modes.
@@ -81,7 +81,7 @@ func (s *Subscription) dropStart(topic string) {
 	s.Topic, s.AfterPosition, s.NotBeforePosition, s.NotBeforeSeq, s.EncodeReply = topic, "", "", 0, nil
 }
 
-// SubscribeResult is where a subscription begins.
+// SubscribeResult has the position at which a subscription begins.
 type SubscribeResult struct {
 	Mode      SubscribeMode
 	Position  string // "<seq>-<nonce>"
@@ -133,7 +133,7 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult
 	return start, nil
 }
 
-// SubscribeOutcome is how one of several subscriptions begins, or why it does not.
+// SubscribeOutcome is the start of one of several subscriptions, or its error.
 type SubscribeOutcome struct {
 	SubscribeResult
 	Err error // as Subscribe returns it

@@ -29,7 +29,7 @@ type Layout struct {
 	Names []string // of the values
 	// Since has the layout of the store since which each value is written; 0 for always.
 	Since []int
-	// Required is how many values every text has. The others may lack: they were added later.
+	// Required is the number of values in every text. The others were added later and may be absent.
 	Required int
 	// FreeText means that the last value may contain the separator. Such a layout never grows: a new
 	// value gets a field of its own.

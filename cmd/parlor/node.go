@@ -252,8 +252,8 @@ func newNode(
 	return n, nil
 }
 
-// confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
-// replica. One more would make every write wait for the slower of two.
+// confirmingReplicas is the number of replicas that must have a change before it is acknowledged,
+// in the mode replica. One more would make every write wait for the slower of two.
 const confirmingReplicas = 1
 
 // reportArchive adds the archive to the metrics and to the checks of the node.

@@ -85,7 +85,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	return err
 }
 
-// portAttempts is how many ports a node for development tries.
+// portAttempts bounds the ports that a node for development tries.
 const portAttempts = 20
 
 // listenPublic listens at the public address, or at the next free port where a node for development

@@ -53,7 +53,7 @@ func storeStatusCommand() *cobra.Command {
 	return settingFlags(c, "redis-url", "config")
 }
 
-// storeStatus is what `parlor store status` prints.
+// storeStatus is the output of `parlor store status`.
 type storeStatus struct {
 	history.Status
 	Layout string `json:"layout"` // "" when no node has written it yet
