@@ -167,8 +167,8 @@ func (s *Service) checkPrizes(ctx context.Context, caller principal.Caller, game
 	return errs.Err()
 }
 
-// checkPool adds an error for each amount that is none of the token, and for a table that pays more
-// than its pool.
+// checkPool adds an error for each amount that the token cannot have, and for a table that pays
+// more than its pool.
 func checkPool(errs *apierror.FieldErrors, p *Prizes, token wallet.Token) {
 	read := func(field string, amount *AmountInput) wallet.Units {
 		units, err := wallet.AmountInput(*amount).ToPositiveUnits(token.Decimals)

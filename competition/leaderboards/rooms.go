@@ -28,8 +28,8 @@ type RoomResult struct {
 }
 
 // PartlyFed is the error of a room that has fed some boards or players and not all. A score of a
-// room is remembered for receiptTTL; whoever sends the room again later must send Fed with it, so
-// that nobody counts twice.
+// room is remembered for receiptTTL; a later repetition of the room must have Fed, so that nobody
+// counts twice.
 type PartlyFed struct {
 	Fed string // "<board>:<user>,<user>;…" in their order
 	Err error

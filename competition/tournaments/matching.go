@@ -1,8 +1,8 @@
 package tournaments
 
 // augment pairs as many players as possible without a repeat, so that a repeat is left only where
-// no pairing of the round is without one. Who is paired stays so, maybe with another opponent. It
-// is Edmonds' blossom algorithm.
+// no pairing of the round is without one. A paired player stays paired, maybe with another
+// opponent. It is Edmonds' blossom algorithm.
 func (f *swissRound) augment(mate []int) {
 	for i := range mate {
 		if mate[i] == unpaired {

@@ -83,7 +83,7 @@ func (s *Service) StartAttempt(
 		return s.countAttempt(ctx, t, caller.UserID)
 	}
 	play, err := s.Boards.StartTournamentPlay(ctx, caller, gameID, id)
-	if errors.Is(err, apierror.BoardNotFound) { // the leader has not come to it yet
+	if errors.Is(err, apierror.BoardNotFound) { // the leader has still to reach it
 		if err = s.Boards.CreateForTournament(ctx, gameID, t.boardDefinition()); err == nil {
 			play, err = s.Boards.StartTournamentPlay(ctx, caller, gameID, id)
 		}

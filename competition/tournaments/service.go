@@ -638,7 +638,7 @@ func (s *Service) List(
 }
 
 // Entrants returns a page of entrants in the order of joining, and where the next one begins, ""
-// for none. It returns invalid_request for a cursor that is none.
+// for none. It returns invalid_request for an invalid cursor.
 func (s *Service) Entrants(
 	ctx context.Context, caller principal.Caller, gameID, id int64, cursor string, limit int,
 ) (list []Entrant, next string, err error) {
@@ -717,7 +717,7 @@ func parseCursor(cursor string) (int64, error) {
 }
 
 // Matches returns a page of the matches of a round, of all rounds for 0, in their order, and where
-// the next one begins, "" for none. It returns invalid_request for a cursor that is none.
+// the next one begins, "" for none. It returns invalid_request for an invalid cursor.
 func (s *Service) Matches(
 	ctx context.Context, caller principal.Caller, gameID, id int64, round int, cursor string, limit int,
 ) (list []Match, next string, err error) {

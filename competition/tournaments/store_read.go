@@ -39,8 +39,8 @@ type storedEntrant struct {
 // isOut reports whether the player is not paired any more.
 func (e *storedEntrant) isOut() bool { return e.state == EntrantOut || e.state == EntrantDisqualified }
 
-// mayWin reports whether the player has a place among the scores. Who leaves after the start has;
-// who did not check in never played, and may have the fee back.
+// mayWin reports whether the player has a place among the scores. A player who leaves after the
+// start has one; who did not check in never played, and may have the fee back.
 func (e *storedEntrant) mayWin(t *tour) bool {
 	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.needsCheckIn)
 }
