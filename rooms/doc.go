@@ -171,24 +171,23 @@
 //
 // Players of a room with settlement "consensus" report places and, if they like, scores. Reports
 // are the same when their places are; the scores of a finished room are those of the report that
-// ended it. Who forfeits falls out of every report that names them, and the places of the others
-// move up: so a report made before somebody left is the same as one made after it. A report of a
-// player who has left counts no more. The rule that one of two players may concede is about the
-// active ones.
+// ended it. A player who forfeits falls out of every report, and the places of the others move up:
+// so a report made before somebody left is the same as one made after it. A report of a player who
+// has left counts no more. The rule that one of two players may concede is about the active ones.
 //
 // A contradiction counts at once, before the others have reported. The later ones are stored too,
 // since the operator decides by them. When a player leaves, those who are left may all have
 // reported: then the room is finished, with the scores of the first of them in seating order.
 //
 // A window begins with the first report of those who are still there. At its end silence agrees,
-// and the reports finish the room: else whoever loses would never report. Two kinds of silence do
-// not agree, and make the room disputed. A draw is what all have reported. And a player who had no
+// and the reports finish the room: else a loser would never report. Two kinds of silence do not
+// agree, and make the room disputed. A draw is what all have reported. And a player who had no
 // connection to the room for the whole window may not know of the report. Package presence keeps in
 // the room's hash who is connected. When the window begins, room_report lists who is not; a later
 // connection changes the record of its player. Only the script that closes the window ends it, and
-// a report that comes later waits for that: so the sweep may be late and decides nothing.
-// While a window runs, the timeout of the match ends nothing. Nobody has reported until the
-// timeout: the room is cancelled.
+// a report that comes later waits for that: so the sweep may be late and decides nothing. While a
+// window runs, the timeout of the match ends nothing. Nobody has reported until the timeout: the
+// room is cancelled.
 //
 // Builds before 2026-11-27 begin no window. One that sweeps moves the room to the timeout of its
 // match, where the window ends when a newer build sweeps then, and every stake is returned else.

@@ -137,9 +137,9 @@ func (s *Service) MatchRoomID(ctx context.Context, in MatchInput) (string, error
 // OpenMatch opens the room of a match, which starts when all of its players sit in it. Opened twice
 // it is one room: the second caller gets it as it is.
 //
-// The room counts as nobody's own. Its seats are for its players alone, and whoever gives a seat up
-// does not get it back. Before the start only its deadline, staff and its tournament end it; after
-// the start it is finished for the last player who is left. It has no rematch.
+// The room counts as nobody's own. Its seats are for its players alone, and a player who gives a
+// seat up does not get it back. Before the start only its deadline, staff and its tournament end
+// it; after the start it is finished for the last player who is left. It has no rematch.
 //
 // OpenMatch returns invalid_request with every faulty field, and store_full.
 func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {

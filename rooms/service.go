@@ -280,8 +280,8 @@ func (s *Service) Kick(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
-// TransferHost makes another seated player the host. The host, once seated, and the game's server
-// may.
+// TransferHost makes another seated player the host. Only the seated host and the game's server may
+// call it.
 //
 // It returns room_not_found, room_closed, not_host, not_participant, and invalid_request for an id
 // below 1.

@@ -31,8 +31,8 @@ const (
 	maxDeadLetters   = 1_000            // of a shard; more are counted and logged only
 )
 
-// queueEnded has a room that this node has ended applied, when somebody waits for that. Whoever
-// ended it does not wait.
+// queueEnded queues a room that this node has ended for its result consumer, if it has one. The
+// call that ended it does not wait.
 func (st *store) queueEnded(at location, room *Room) {
 	if room.consumer == "" {
 		return
