@@ -70,7 +70,7 @@ func (s store) isArchiveAhead(ctx context.Context, gameID int64) (bool, error) {
 	base, size := ends[0].base, s.archive.Sizes().Entries
 	for skip := int64(0); ; skip += size {
 		segment, err := s.archive.ReadSegment(ctx, gameID, base+skip+1)
-		if errors.Is(err, archive.ErrNotFound) || errors.Is(err, archive.ErrDamaged) { // half an object is none
+		if errors.Is(err, archive.ErrNotFound) || errors.Is(err, archive.ErrDamaged) { // half an object is missing
 			break
 		}
 		if err != nil {

@@ -138,7 +138,7 @@ func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (
 }
 
 // Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
-// needs no leader: every fold is exact, whoever makes it.
+// needs no leader: every fold is exact, on any node.
 func (s *Service) Fold(ctx context.Context, gameID int64) error { return s.store.fold(ctx, gameID) }
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
@@ -390,7 +390,7 @@ func (s *Service) MintChanged(gameID int64, code string) {
 // Grant mints the sign-up grant of a game into a player's wallet there, once for each player
 // however often it is called. The caller must be the system, which knows that the player is one of
 // the game. It returns forbidden, user_not_found, token_not_found, invalid_amount, and
-// limit_reached when the grants of the game have minted as much today as they may.
+// limit_reached when the grants of the game have minted as much today as their limit allows.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:

@@ -307,8 +307,8 @@ const (
 
 var uniqueLocal = netip.MustParsePrefix("fc00::/7")
 
-// untrustworthy returns what is wrong with a list of trusted proxies: whoever they name can choose
-// the address that counts.
+// untrustworthy returns what is wrong with a list of trusted proxies: the addresses that it trusts
+// can choose the address that counts.
 func untrustworthy(networks []netip.Prefix) (problems []string) {
 	sum := uint64(0)
 	for i, network := range networks {

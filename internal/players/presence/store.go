@@ -62,7 +62,7 @@ type store struct {
 // renewal is the outcome of a renewal.
 type renewal struct {
 	ended         bool     // the lease is over for good
-	shardsMissing bool     // the store has not all shards of the lease
+	shardsMissing bool     // the store lacks shards of the lease
 	over          []string // leases of other nodes that were not renewed in time
 }
 

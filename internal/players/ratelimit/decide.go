@@ -61,7 +61,7 @@ func nextLease(now time.Time, s state, limit Limit) int64 {
 	return min(firstLeasePermits, limit.maxLeasePermits())
 }
 
-// hasLease reports whether the last lease has not expired, though its permits may be used up.
+// hasLease reports whether the last lease is unexpired, even if its permits are used up.
 func (s *state) hasLease(now time.Time) bool { return now.Before(s.leaseExpires) }
 
 // available returns how many permits the bucket in Redis has at most.

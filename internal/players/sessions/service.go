@@ -92,7 +92,7 @@ func (s *Service) EndUser(ctx context.Context, user int64, beganBy time.Time, co
 
 // Suspend keeps a player out until a time, the zero time for ever: every session is over while it
 // holds, whenever it began. Tokens last a day at most, and so does what nodes know of a suspension;
-// whoever gives tokens must not give any to a suspended player.
+// callers that issue tokens must not issue any to a suspended player.
 func (s *Service) Suspend(ctx context.Context, user int64, until time.Time) error {
 	return s.end(ctx, end{subject: subject{suspensionSubject, user, ""}, until: until, code: CloseForbidden})
 }

@@ -353,7 +353,7 @@ func (s *store) updateIndex(ctx context.Context, id, other int64, r relation, is
 var errIndexFull = errors.New("the index is full")
 
 // updateIndexes lists two players in each other's index by what is stored about the pair. A change
-// of the pair in between is followed, so that whoever of two updates last leaves the indexes right.
+// of the pair in between is followed, so that the later of two updates leaves the indexes right.
 func (s *store) updateIndexes(ctx context.Context, a, b int64) error {
 	var seen [2]relation
 	for first := true; ; first = false {
@@ -386,8 +386,8 @@ func (s *store) pairRelations(ctx context.Context, a, b int64) (both [2]relation
 	return both, nil
 }
 
-// checkReply returns the error of a reply, but for a key that somebody overwrote with another type:
-// it logs that and reports that the key cannot be read, so that the others are returned.
+// checkReply returns the error of a reply, except for a key that somebody overwrote with another
+// type: it logs that and reports that the key cannot be read, so that the others are returned.
 func checkReply(ctx context.Context, operation string, reply redis.Cmder) (unreadable bool, err error) {
 	switch err := redisdb.WrapError(operation, reply.Err()); {
 	case errors.Is(err, redis.Nil):

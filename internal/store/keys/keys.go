@@ -498,7 +498,7 @@ func RoomsDue(s Shard) string { return s.key("rooms:due") }
 func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 
 // RoomOutbox (hash, no expiry) maps the rooms that have ended and feed something to how they ended,
-// packed as scripts.RoomEnd, until whoever waits for them has applied that.
+// packed as scripts.RoomEnd, until their result consumer has applied that.
 func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
 
 // DeadLetters (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
