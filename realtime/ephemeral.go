@@ -251,7 +251,7 @@ func newPublication() *publication {
 	return p
 }
 
-// done is called when the store has taken the message, or has not. The socket may have ended: its
+// done is called when the store has taken the message or failed to. The socket may have ended: its
 // end does not wait for a store that hangs.
 func (p *publication) done(err error) {
 	from := p.client

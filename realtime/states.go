@@ -7,10 +7,10 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// A state topic has neither a list nor numbers. Whoever knows the state publishes it on this node,
-// and every subscriber gets the newest one: of the states that wait for a slow client only the
-// newest is kept. Subscribers choose a variant, such as how much of the state they get. Those of
-// one variant share its frames.
+// A state topic has neither a list nor numbers. Any code that knows the state publishes it on this
+// node, and every subscriber gets the newest one: of the states that wait for a slow client only
+// the newest is kept. Subscribers choose a variant, such as how much of the state they get. Those
+// of one variant share its frames.
 
 // StateSubscription is a request to subscribe to a state topic.
 type StateSubscription struct {
