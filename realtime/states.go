@@ -82,8 +82,8 @@ func (h *Hub) StateVariants(topic string) []any {
 	return variants
 }
 
-// PublishState sends a state to the subscribers of a variant. It takes the place of an older one
-// that still waits. It does not wait for any client.
+// PublishState sends a state to the subscribers of a variant. It replaces an older state that still
+// waits, and it waits for no client.
 func (h *Hub) PublishState(topic string, variant any, text []byte) {
 	f := newFrame(opText, text)
 	h.eachClient(h.states.subscribersOf(topic, variant), func(c *Client) { c.enqueueState(topic, variant, f) })

@@ -268,13 +268,13 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		errs.Add("rules", "range", "are for scores of players, whom writers does not name")
 	}
 	if d.Prizes != nil && slices.Contains(d.Writers, WriterPlayers) {
-		CheckPaidScores(errs, "rules", d.Order, d.Rules)
+		CheckRulesForPrizes(errs, "rules", d.Order, d.Rules)
 	}
 }
 
-// CheckPaidScores adds an error for each rule that the scores of players lack where somebody is
+// CheckRulesForPrizes adds an error for each rule that the scores of players lack where prizes are
 // paid for them: a bound of the best score, and that a score ends a play. field names the rules.
-func CheckPaidScores(errs *apierror.FieldErrors, field string, order Order, rules *Rules) {
+func CheckRulesForPrizes(errs *apierror.FieldErrors, field string, order Order, rules *Rules) {
 	if rules == nil {
 		rules = &Rules{}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// soon is how early its game is looked at each second before the end of a season.
+	// soon is the time before the end of a season in which its game is looked at each second.
 	soon = 90 * time.Second
 	// boardsInTurn bounds the boards of a game that the leader handles before other games have their
 	// turn.

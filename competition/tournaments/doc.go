@@ -100,5 +100,5 @@
 // Whose fee went back by that rule is out of the tournament and gets nothing of the pot, which has
 // that fee no more. The places behind move up to what is paid.
 //
-// Without a time to check in, because the store was away then, all entrants are taken as there.
+// If the time to check in passed while the store was away, all entrants count as checked in.
 package tournaments

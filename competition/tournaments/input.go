@@ -346,7 +346,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		return
 	}
 	if d.hasStakes() {
-		leaderboards.CheckPaidScores(errs, "board.rules", b.Order, b.Rules)
+		leaderboards.CheckRulesForPrizes(errs, "board.rules", b.Order, b.Rules)
 	}
 }
 

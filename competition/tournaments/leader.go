@@ -18,7 +18,8 @@ const (
 	// toursAtOnce bounds the tournaments of a game that the leader handles before those of other
 	// games.
 	toursAtOnce = 100
-	// soon is how early the leader begins to look at a game each second before something is due there.
+	// soon is the time before something is due in a game in which the leader looks at the game each
+	// second.
 	soon = 90 * time.Second
 	// stepsAtOnce bounds what the leader does with one tournament before it goes on with others.
 	stepsAtOnce = 200

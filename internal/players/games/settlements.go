@@ -16,8 +16,8 @@ const (
 	SettledByConsensus Settlement = "consensus" // its players, who must agree
 )
 
-// settlementsBefore are those of a game that was stored before games named any: every room was
-// allowed, and an upgrade must not close rooms that players open.
+// settlementsBefore are the settlements of a game that was stored before games had this setting.
+// They allow all, because an upgrade must not forbid rooms that players open already.
 func settlementsBefore() []Settlement { return []Settlement{SettledByServer, SettledByConsensus} }
 
 func checkSettlements(errs *apierror.FieldErrors, list []Settlement) {

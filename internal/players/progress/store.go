@@ -25,8 +25,8 @@ type store struct{ db *redisdb.DB }
 // same name announces them.
 func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
-// EventSeq returns the number of the last event in EventTopic, 0 before the first. The events go
-// before their number does.
+// EventSeq returns the number of the last event in EventTopic, 0 before the first. The list of
+// events expires before the number does.
 func (s *Service) EventSeq(ctx context.Context, user int64) (int64, error) {
 	name := keys.UserEventSeq(user)
 	seq, err := s.store.db.AutoPipelined.HGet(ctx, name, "seq").Result()

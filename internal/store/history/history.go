@@ -26,8 +26,8 @@ const (
 	lookTimeout     = 2 * time.Second
 	countTimeout    = time.Second // for the entries of a game that are gone
 
-	// maxRecentLoss is how old an entry may be that a failover or a crash loses, when the store was
-	// seen last. What lost older entries is another history.
+	// maxRecentLoss bounds the age, when the store was seen last, of an entry that a failover or a
+	// crash can lose. A store that lost older entries has another history.
 	maxRecentLoss = time.Minute
 	slotSpan      = 2 * time.Second // what one remembered entry stands for
 	maxSlots      = 40
