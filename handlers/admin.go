@@ -56,7 +56,7 @@ type gameWithUseView struct {
 	Use map[games.QuotaName]useView `json:"use"`
 }
 
-// useView is what a game has of one kind.
+// useView is the amount that a game has of one kind.
 type useView struct {
 	Used int64 `json:"used"`
 	Max  int64 `json:"max"` // 0 for bytes: the operator set none
@@ -248,18 +248,19 @@ func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, 
 // tokenView is a token as the operator sees it.
 type tokenView struct {
 	wallet.Token
-	Games []tokenGameView `json:"games"`
+	Games []gameMintLimit `json:"games"`
 }
 
-type tokenGameView struct {
+// gameMintLimit is how much of a token a game may mint in a day.
+type gameMintLimit struct {
 	GameID          int64         `json:"gameId"`
 	MintLimitPerDay wallet.Amount `json:"mintLimitPerDay"`
 }
 
 func newTokenView(t wallet.Token) *tokenView {
-	v := &tokenView{t, make([]tokenGameView, len(t.Games))}
+	v := &tokenView{t, make([]gameMintLimit, len(t.Games))}
 	for i, g := range t.Games {
-		v.Games[i] = tokenGameView{g.GameID, t.AmountOf(g.DayLimit)}
+		v.Games[i] = gameMintLimit{g.GameID, t.AmountOf(g.DayLimit)}
 	}
 	return v
 }
@@ -404,7 +405,7 @@ type acceptAuditInput struct {
 	Reason string `json:"reason"`
 }
 
-// acceptedAuditView is what an operator accepted.
+// acceptedAuditView has the differences that an operator accepted.
 type acceptedAuditView struct {
 	GameID   int64                  `json:"gameId"`
 	Accepted []audit.AcceptedDefect `json:"accepted"`

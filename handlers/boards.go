@@ -213,7 +213,7 @@ func (s *Server) listSeasons(r *request) (response, error) {
 	return okResponse(newPage(list, next)), err
 }
 
-// boardTarget is how the trail names a leaderboard.
+// boardTarget returns the name of a leaderboard in the trail.
 func boardTarget(game, board string) string { return "board:" + game + "." + board }
 
 // describeBoardWrite returns what a write of staff changed on a leaderboard.

@@ -23,7 +23,7 @@ const (
 	maxSaveBodyBytes = 320 << 10 // with a state of 256 KiB, its white space and the members around it
 )
 
-// bodyRule is what an operation accepts as a body.
+// bodyRule is the kind of body that an operation accepts.
 type bodyRule struct {
 	maxBytes int64
 	optional bool // a missing body is the same as {}

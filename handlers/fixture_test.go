@@ -24,9 +24,9 @@ import (
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/limits"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
-	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
@@ -146,7 +146,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	prizeService := prizes.New(db, f.wallets)
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Audit: moneytest.NewAudit(db, f.wallets),
-		Alarm:  audit.NewAlarm(db, ledgerstore.New(db, nil), stops.New(db, log)),
+		Alarm:  audit.NewAlarm(db, ledgerstore.New(db, nil), moneyhalt.New(db, log)),
 		Limits: limits.New(db, f.wallets, userService),
 		Assets: assets.New(db, f.wallets, assets.Options{Quotas: gameService}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
@@ -171,7 +171,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
 		Prizes: prizeService, Boards: f.deps.Boards,
 	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
-	f.deps.Rooms.SetConsumer(rooms.FeedsMatch, f.deps.Tournaments.RoomEnded)
+	f.deps.Rooms.SetMatchConsumer(f.deps.Tournaments.RoomEnded)
 	gameService.CheckFeedsOf(f.deps.Boards)
 	f.deps.Accounts = accounts.New(accounts.Deps{
 		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,

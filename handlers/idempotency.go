@@ -18,7 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 )
 
-// idempotencyMode is what the header Idempotency-Key does for an operation.
+// idempotencyMode is the effect of the header Idempotency-Key on an operation.
 type idempotencyMode uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 )
 
@@ -53,7 +53,7 @@ func (s *Server) readyz(*request) (response, error) {
 		return response{}, apierror.Draining
 	}
 	report := s.Readiness.Report()
-	checks := append(slices.Clone(report.Checks), s.stopChecks()...)
+	checks := append(slices.Clone(report.Checks), s.haltChecks()...)
 	if !report.Ready {
 		return response{}, apierror.StoreUnavailable.WithMember("checks", checks)
 	}
@@ -84,19 +84,19 @@ func (s *Server) keptDurability() []string {
 	return durabilityHeaders[readiness.Promise(s.Durability)]
 }
 
-// stopChecks returns a check that is not ok for each game whose money is stopped.
-func (s *Server) stopChecks() []readiness.Check {
-	if s.Stops == nil {
+// haltChecks returns a check that is not ok for each game whose money is halted.
+func (s *Server) haltChecks() []readiness.Check {
+	if s.MoneyHalt == nil {
 		return nil
 	}
 	var checks []readiness.Check
-	for _, stop := range s.Stops.List() {
+	for _, halt := range s.MoneyHalt.List() {
 		name := "money"
-		if stop.GameID != stops.AllGames {
-			name += ":" + strconv.FormatInt(stop.GameID, 10)
+		if halt.GameID != moneyhalt.AllGames {
+			name += ":" + strconv.FormatInt(halt.GameID, 10)
 		}
 		checks = append(checks, readiness.Check{
-			Name: name, Detail: "is stopped (" + stop.Cause + ") since " + stop.At.Format(time.RFC3339) + ": " + stop.Detail,
+			Name: name, Detail: "is stopped (" + halt.Cause + ") since " + halt.At.Format(time.RFC3339) + ": " + halt.Detail,
 		})
 	}
 	return checks

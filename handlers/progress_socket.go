@@ -11,7 +11,7 @@ import (
 	"github.com/parlor-games/parlor/realtime"
 )
 
-// maxSaveSockets is how many of a player's sockets on a node may be those of saves, whose frames
+// maxSaveSockets bounds a player's sockets on a node that are those of saves, whose frames
 // are large.
 const maxSaveSockets = 4
 

@@ -11,7 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// response is what a handler returns: a status and a value that is encoded as JSON.
+// response is the result of a handler: a status and a value that is encoded as JSON.
 type response struct {
 	status      int
 	body        any    // encoded as JSON, unless rawBody is set; nil for no body

@@ -53,7 +53,7 @@ func realtimeMessages() map[string]messageType {
 	}
 }
 
-// userEventsHold is how long the player's events wait after hello for user.subscribe, which a
+// userEventsHold bounds the wait of the player's events after hello for user.subscribe, which a
 // client that reconnects sends at once. Without it the new events would come before those that the
 // client missed.
 const userEventsHold = 500 * time.Millisecond
@@ -96,7 +96,7 @@ type userSubscribeInput struct {
 	After userPositions `json:"after"` // the last events that the client has; "" for none
 }
 
-// userSubscribedData is where the player's events begin.
+// userSubscribedData has the position at which the player's events begin.
 type userSubscribedData struct {
 	Mode     realtime.SubscribeMode `json:"mode"`
 	Position userPositions          `json:"position"`
@@ -242,7 +242,7 @@ func (s *clientHandler) roomSubscription(messageType string, room rooms.Head, af
 	return sub
 }
 
-// roomOutcome is how the subscription to one of several rooms begins, or why it does not.
+// roomOutcome is the start of the subscription to one of several rooms, or its error.
 type roomOutcome struct {
 	RoomID string `json:"roomId"` // as the client wrote it
 	subscribedData
@@ -302,7 +302,8 @@ func newSubscribedData(start realtime.SubscribeResult) subscribedData {
 	return subscribedData{start.Mode, start.StateJSON, start.Position, start.TopicIndex}
 }
 
-// subscribedData is where a subscription begins, and the data of room.snapshot.
+// subscribedData has the position at which a subscription begins; it is the data of room.snapshot,
+// too.
 type subscribedData struct {
 	Mode     realtime.SubscribeMode `json:"mode,omitzero"`
 	RoomJSON wire.RawJSON           `json:"room,omitzero"`     // only with realtime.ModeSnapshot

@@ -25,7 +25,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/limits"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
@@ -62,7 +62,7 @@ type Deps struct {
 	Idempotency *idempotency.Service
 	Tournaments *tournaments.Service
 	Readiness   Readiness
-	Stops       *stops.Service // nil: nothing is ever stopped
+	MoneyHalt   *moneyhalt.Service // nil: nothing is ever halted
 
 	Progress    *progress.Service
 	Accounts    *accounts.Service

@@ -36,7 +36,7 @@ type socketEndpoint struct {
 	onBinary func(ctx context.Context, s *clientHandler, client *realtime.Client, raw []byte) error
 }
 
-// messageType is what the server does with the messages of one type.
+// messageType has the handler and the rate limit class of one type of messages.
 type messageType struct {
 	rateLimitClass ratelimit.Class // of rate limits; "" for messages that cost no more than their frame
 	handle         messageHandler

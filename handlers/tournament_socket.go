@@ -22,7 +22,8 @@ func (in *tournamentInput) Validate() error {
 	return checkID("tournamentId", in.TournamentID)
 }
 
-// tournamentSubscribedData is where a subscription begins, and the data of tournament.snapshot.
+// tournamentSubscribedData has the start of a subscription; it is the data of tournament.snapshot,
+// too.
 type tournamentSubscribedData struct {
 	Mode           realtime.SubscribeMode `json:"mode"`
 	TournamentJSON wire.RawJSON           `json:"tournament,omitzero"` // only with realtime.ModeSnapshot

@@ -129,7 +129,7 @@ func (s *Server) startAttempt(r *request, at tournamentAddress) (response, error
 
 func (s *Server) startTournament(r *request, at tournamentAddress) (response, error) {
 	result, err := s.Tournaments.Start(r.ctx(), r.caller, at.game, at.id, r.receipt)
-	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response lacks
 }
 
 // tournamentReasonInput may say why staff changes something in a tournament; the trail keeps it.
@@ -139,7 +139,7 @@ type tournamentReasonInput struct {
 
 func (s *Server) cancelTournament(r *request, at tournamentAddress, _ *tournamentReasonInput) (response, error) {
 	result, err := s.Tournaments.Cancel(r.ctx(), r.caller, at.game, at.id, r.receipt)
-	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response lacks
 }
 
 func (s *Server) deleteTournament(r *request, at tournamentAddress) (response, error) {
@@ -166,7 +166,7 @@ func (s *Server) resolveMatch(r *request, at tournamentAddress, in *resolveMatch
 	return okResponse(&match).withReplayed(replayed), err
 }
 
-// tournamentTarget is how the trail names a tournament.
+// tournamentTarget returns the name of a tournament in the trail.
 func tournamentTarget(game, id string) string { return "tournament:" + game + "." + id }
 
 // tournamentTargetOf returns the tournament of a write of staff, "" for another write.

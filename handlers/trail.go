@@ -221,7 +221,7 @@ func (in *kickInput) roomID() string         { return in.RoomID }
 func (in *transferHostInput) roomID() string { return in.RoomID }
 func (in *finishInput) roomID() string       { return in.RoomID }
 
-// roomChange is what staff can change of a room.
+// roomChange has the values of a room that staff can change.
 type roomChange struct {
 	Status       rooms.Status  `json:"status"`
 	HostID       int64         `json:"hostId"`

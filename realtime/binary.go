@@ -23,7 +23,7 @@ const BinarySubprotocol = "parlor.v1.bin"
 
 // The kinds of binary frames. Clients send KindBytes only, perhaps with FlagLatest.
 const (
-	KindBytes  = 1    // the payload is what the sender sent
+	KindBytes  = 1    // the payload as it was sent
 	KindJSON   = 2    // the payload is JSON: the sender sent text
 	FlagLatest = 0x80 // see EphemeralMessage.Latest
 )

@@ -29,7 +29,7 @@ const (
 	slowSnapshotWindow = time.Minute
 
 	// Ephemeral messages come from other players: what they may send to one socket is bounded by
-	// bytes, whoever they are.
+	// bytes, of any user.
 	ephemeralBytesPerSecond = 32 << 10
 	ephemeralBurstBytes     = 64 << 10
 )
@@ -40,13 +40,12 @@ const (
 // from a topic, with every event after the topic's cursor. So a client that keeps up gets the same
 // frames as all others, and a slower one gets fewer and larger frames.
 //
-// A frame is written by whoever has it, without waiting, as long as the kernel has room for it
-// (directConn). A client that reads slowly, or not at all, holds at most maxOutboxBytes and one
-// frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the
-// kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008).
-// Events are held by their topic, once for all its clients. A client that sends faster than its
-// frames are handled holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the
-// largest.
+// A frame is written by the goroutine that has it, without waiting, as long as the kernel has room
+// for it (directConn). A client that reads slowly, or not at all, holds at most maxOutboxBytes and
+// one frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the
+// kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008). Events
+// are held by their topic, once for all its clients. A client that sends faster than its frames are
+// handled holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the largest.
 type Client struct {
 	hub        *Hub
 	socketKind *SocketKind
@@ -81,7 +80,7 @@ type Client struct {
 	staleSent         bool          // server.stale was sent, and not yet that the store is heard again
 	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
-	publishing        atomic.Int32  // messages that it broadcast and that the store has not taken yet
+	publishing        atomic.Int32  // messages that it broadcast and that are on their way to the store
 
 	calls map[*runningCall]struct{} // those under way that wait for the store; under Client.mu; nil for none
 

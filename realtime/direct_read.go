@@ -24,7 +24,7 @@ const (
 	everything     = 1 << 62 // of directConn.passedOn: more bytes than will ever come
 )
 
-// readChunk is what was read of a socket. Only a socket with a part of a frame holds one.
+// readChunk is data that was read from a socket. Only a socket with a part of a frame holds one.
 type readChunk struct {
 	bytes      [readChunkBytes]byte
 	start, end int // of what is not handled yet

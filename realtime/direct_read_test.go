@@ -178,7 +178,7 @@ func TestReadingAMessageAllocatesNothing(t *testing.T) {
 	c.frameLimiter = rate.NewLimiter(rate.Inf, 1)
 	c.closeStarted = true // so that no deadline is set on a session that is not there
 	c.options.OnMessage = func(_ context.Context, _ *Client, raw []byte) { handled <- len(raw) }
-	t.Cleanup(c.hub.crew.stop)
+	t.Cleanup(c.hub.workers.stop)
 	// The ping makes Read return.
 	frames := append(clientFrame(finalBit|opText, strings.Repeat("x", 180)), clientFrame(finalBit|9, "")...)
 	var ping [64]byte

@@ -227,7 +227,7 @@ func (h *Hub) publishAndWait(ctx context.Context, p *publication) error {
 	}
 }
 
-// maxPublishing is how many messages of one client may be on their way to the store. The next one
+// maxPublishing bounds the messages of one client that are on their way to the store. The next one
 // waits, so a client cannot fill the queue of a store that hangs.
 const maxPublishing = 8
 
@@ -251,7 +251,7 @@ func newPublication() *publication {
 	return p
 }
 
-// done is called when the store has taken the message, or has not. The socket may have ended: its
+// done is called when the store has taken the message or failed to. The socket may have ended: its
 // end does not wait for a store that hangs.
 func (p *publication) done(err error) {
 	from := p.client

@@ -168,25 +168,25 @@ func TestWhatIsKeptEndsWithTheNextEvent(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:kept:events"
 		n := startNode(t, db, Options{})
-		n.Keep(topic, "0-0", "no topic")
+		n.CacheState(topic, "0-0", "no topic")
 		c := dial(t, n, "user=1").listen()
 		c.subscribe(topic, "")
-		if got := n.Kept(topic); got != nil {
+		if got := n.CachedState(topic); got != nil {
 			t.Fatalf("without a subscriber, %v was kept", got)
 		}
 		first := emit(t, db, topic, "")
 		c.nextEvent()
-		n.Keep(topic, first, "first")
-		if got := n.Kept(topic); got != "first" {
+		n.CacheState(topic, first, "first")
+		if got := n.CachedState(topic); got != "first" {
 			t.Fatalf("kept %v", got)
 		}
 		emit(t, db, topic, "")
 		c.nextEvent()
-		if got := n.Kept(topic); got != nil {
+		if got := n.CachedState(topic); got != nil {
 			t.Fatalf("after another event, %v is still there", got)
 		}
-		n.Keep(topic, first, "read before the event, kept after it")
-		if got := n.Kept(topic); got != nil {
+		n.CacheState(topic, first, "read before the event, kept after it")
+		if got := n.CachedState(topic); got != nil {
 			t.Fatalf("%v is older than the newest event", got)
 		}
 	})
@@ -205,20 +205,20 @@ func TestWhatIsKeptIsNotUsedWithoutTheChannel(t *testing.T) {
 	c.subscribe(topic, "")
 	pos := emit(t, direct, topic, "")
 	c.nextEvent()
-	n.Keep(topic, pos, "seats")
-	if got := n.Kept(topic); got != "seats" {
+	n.CacheState(topic, pos, "seats")
+	if got := n.CachedState(topic); got != "seats" {
 		t.Fatalf("kept %v", got)
 	}
 	proxy.disconnect()
-	waitUntil(t, "the node does not trust what it kept", func() bool { return n.Kept(topic) == nil })
+	waitUntil(t, "the node does not trust what it kept", func() bool { return n.CachedState(topic) == nil })
 	proxy.reconnect()
-	waitUntil(t, "it does again, as nothing has happened", func() bool { return n.Kept(topic) == "seats" })
+	waitUntil(t, "it does again, as nothing has happened", func() bool { return n.CachedState(topic) == "seats" })
 	proxy.disconnect()
-	waitUntil(t, "the node does not trust what it kept", func() bool { return n.Kept(topic) == nil })
+	waitUntil(t, "the node does not trust what it kept", func() bool { return n.CachedState(topic) == nil })
 	emit(t, direct, topic, "")
 	proxy.reconnect()
 	c.nextEvent()
-	if got := n.Kept(topic); got != nil {
+	if got := n.CachedState(topic); got != nil {
 		t.Errorf("%v is kept, though the room has changed meanwhile", got)
 	}
 }

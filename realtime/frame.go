@@ -121,7 +121,7 @@ func newArrayFrame(count int, value func(i int) []byte) frame {
 	return append(b, ']')
 }
 
-// separator is what stands before a value of a JSON array.
+// separator precedes a value of a JSON array.
 func separator(i int) byte {
 	if i == 0 {
 		return '['

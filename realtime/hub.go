@@ -103,7 +103,7 @@ type Hub struct {
 	clients           map[*Client]struct{}
 	clientCountByUser map[int64]int
 
-	crew crew // runs messages
+	workers workerPool // runs messages
 
 	taskMu      sync.Mutex
 	tasksClosed bool
@@ -170,7 +170,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.taskGroup.Wait()
 	cancel()
 	goroutines.Wait()
-	h.crew.stop()
+	h.workers.stop()
 	return nil
 }
 
@@ -425,7 +425,7 @@ func (h *Hub) maintain(ctx context.Context, now time.Time) {
 		h.maintainTopic(v.(*topic), now)
 		return pause.after()
 	})
-	h.crew.endIdle(now.Add(-crewIdleTime))
+	h.workers.endIdle(now.Add(-workerIdleTime))
 	tick := h.janitorTick.Add(1)
 	clients := h.listClients()
 	pause = newPauser(ctx, len(clients))

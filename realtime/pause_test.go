@@ -19,7 +19,7 @@ func TestOnlyALargeTopicWithManyEventsPauses(t *testing.T) {
 		{minParallelCursors, minEventsToPause - 1, false},
 	} {
 		h := New(redistest.Single(t), Options{})
-		t.Cleanup(h.crew.stop)
+		t.Cleanup(h.workers.stop)
 		room := newTopic(h, "{r1}:room:pause:events")
 		for range c.cursors {
 			room.addCursor(&cursor{client: &Client{}, topic: room, removed: true})

@@ -44,7 +44,7 @@ type ringBuffer struct {
 // and reports that if report is set.
 type renderFunc func(to []event, e entry, report bool) []event
 
-// appendResult is what ringBuffer.append did with an entry.
+// appendResult is the effect of ringBuffer.append on an entry.
 type appendResult int
 
 const (
@@ -85,8 +85,8 @@ func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 }
 
 // push adds the events of the next entry. Of an entry that cannot be rendered the number is known,
-// so the events that follow it can be delivered: the buffer begins after it. Whoever has not got so
-// far gets a snapshot.
+// so the events that follow it can be delivered: the buffer begins after it. A client that is not
+// so far gets a snapshot.
 func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
 	before := len(b.events)
 	b.listEmpty = false
@@ -108,8 +108,8 @@ func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
 	return appendOK
 }
 
-// evictOld drops all events but the newest ones. They are in the list: whoever is before them reads
-// it.
+// evictOld drops all events but the newest ones. They are in the list: a client that is before them
+// reads it.
 func (b *ringBuffer) evictOld() {
 	dropped := len(b.events) - keptOldEvents
 	if dropped <= 0 {
@@ -195,7 +195,7 @@ type tail struct {
 	isAll   bool     // it has all that there are, and each has a number
 }
 
-// mergeResult is what ringBuffer.merge did with the end of a list.
+// mergeResult is the effect of ringBuffer.merge on the end of a list.
 type mergeResult int
 
 const (

@@ -29,7 +29,8 @@ type Limits struct {
 	SendHello       bool  // the server sends a hello frame first
 	Binary          bool  // clients may speak BinarySubprotocol
 	StateTopics     int   // state topics per connection
-	// ConnectionsPerUser is how many of the Options.ConnectionsPerUser may be of this kind; 0: all.
+	// ConnectionsPerUser bounds the connections of this kind within Options.ConnectionsPerUser; 0: no
+	// bound.
 	ConnectionsPerUser int
 }
 
@@ -43,7 +44,7 @@ type SocketKind struct {
 	clientCountByUser map[int64]int // of this kind; under Hub.mu
 }
 
-// ClientOptions is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives
+// ClientOptions has the caller's values and callbacks for Socket.Serve. It lives
 // as long as the socket, so it must not refer to the request.
 //
 // OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
@@ -377,7 +378,7 @@ func (c *Client) enqueueInbox(m *inboundMessage) bool {
 	if !c.inboxRunning {
 		c.inboxRunning = true
 		c.inboxGroup.Add(1)
-		c.hub.crew.start(c.handleInbox)
+		c.hub.workers.start(c.handleInbox)
 	}
 	return true
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// A state topic has neither a list nor numbers. Whoever knows the state publishes it on this node,
-// and every subscriber gets the newest one: of the states that wait for a slow client only the
-// newest is kept. Subscribers choose a variant, such as how much of the state they get. Those of
-// one variant share its frames.
+// A state topic has neither a list nor numbers. Any code that knows the state publishes it on this
+// node, and every subscriber gets the newest one: of the states that wait for a slow client only
+// the newest is kept. Subscribers choose a variant, such as how much of the state they get. Those
+// of one variant share its frames.
 
 // StateSubscription is a request to subscribe to a state topic.
 type StateSubscription struct {
@@ -82,8 +82,8 @@ func (h *Hub) StateVariants(topic string) []any {
 	return variants
 }
 
-// PublishState sends a state to the subscribers of a variant. It takes the place of an older one
-// that still waits. It does not wait for any client.
+// PublishState sends a state to the subscribers of a variant. It replaces an older state that still
+// waits, and it waits for no client.
 func (h *Hub) PublishState(topic string, variant any, text []byte) {
 	f := newFrame(opText, text)
 	h.eachClient(h.states.subscribersOf(topic, variant), func(c *Client) { c.enqueueState(topic, variant, f) })

@@ -10,7 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// SubscribeMode is how a subscription begins.
+// SubscribeMode says how a subscription begins.
 type SubscribeMode string
 
 // The modes.
@@ -81,7 +81,7 @@ func (s *Subscription) dropStart(topic string) {
 	s.Topic, s.AfterPosition, s.NotBeforePosition, s.NotBeforeSeq, s.EncodeReply = topic, "", "", 0, nil
 }
 
-// SubscribeResult is where a subscription begins.
+// SubscribeResult has the position at which a subscription begins.
 type SubscribeResult struct {
 	Mode      SubscribeMode
 	Position  string // "<seq>-<nonce>"
@@ -116,7 +116,7 @@ type cursor struct {
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := c.contextUntilDone(ctx)
 	defer cancel()
-	if err := c.admit([]Subscription{s})[0]; err != nil {
+	if err := c.rejectExcess([]Subscription{s})[0]; err != nil {
 		return SubscribeResult{}, err
 	}
 	cur, start, err := c.newCursor(ctx, s)
@@ -133,7 +133,7 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult
 	return start, nil
 }
 
-// SubscribeOutcome is how one of several subscriptions begins, or why it does not.
+// SubscribeOutcome is the start of one of several subscriptions, or its error.
 type SubscribeOutcome struct {
 	SubscribeResult
 	Err error // as Subscribe returns it
@@ -151,7 +151,7 @@ func (c *Client) SubscribeAll(
 	cursors, outcomes := make([]*cursor, len(subscriptions)), make([]SubscribeOutcome, len(subscriptions))
 	var panicked recovered
 	var started sync.WaitGroup
-	for i, refused := range c.admit(subscriptions) {
+	for i, refused := range c.rejectExcess(subscriptions) {
 		if outcomes[i].Err = refused; refused != nil {
 			continue
 		}
@@ -374,8 +374,8 @@ func (c *Client) activateHeld(cur *cursor) {
 	c.flush()
 }
 
-// admit returns for each subscription nil, or rate_limited for one that is too many.
-func (c *Client) admit(subscriptions []Subscription) []error {
+// rejectExcess returns nil for each subscription, rate_limited for those beyond the limit.
+func (c *Client) rejectExcess(subscriptions []Subscription) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counted := 0

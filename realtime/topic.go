@@ -44,7 +44,7 @@ type topic struct {
 	lastEphemeralSeqs map[string]uint64 // sender → number of its last ephemeral message
 	recipientsText    string            // of the last message with a long list
 	recipients        []int64           // the same, parsed
-	kept              keptValue         // see Hub.Keep
+	cached            cachedState       // see Hub.CacheState
 	loadDone          chan struct{}     // closed when the buffer is loaded
 
 	queuedJob       *backfillJob // requested, not begun
@@ -234,7 +234,7 @@ func (t *topic) notifyCursors(replaced bool) int {
 	var others sync.WaitGroup
 	for part := range slices.Chunk(cursors, minParallelCursors/2) {
 		others.Add(1)
-		t.hub.crew.start(func() { defer others.Done(); notifyEach(part, replaced) })
+		t.hub.workers.start(func() { defer others.Done(); notifyEach(part, replaced) })
 	}
 	others.Wait()
 	return len(cursors)

@@ -58,7 +58,7 @@ type roomDraft struct {
 	metadataJSON                                 string // JSON object
 	creatorProfileJSON                           string // the creator's users.Profile as JSON
 	idleTimeout, maxAge, matchTimeout, retention time.Duration
-	feeds                                        string // who waits for the end of the room, "" for nobody
+	consumer                                     string // the result consumer, "" for none
 	stakes                                       string // the field of a room; "" where it follows from the settings
 }
 
@@ -85,7 +85,7 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 		idleTimeout: limits.IdleTimeout, maxAge: limits.MaxAge, matchTimeout: limits.MatchTimeout, retention: s.retention,
 	}
 	if len(limits.Boards) > 0 {
-		n.feeds = FeedsBoards
+		n.consumer = BoardsConsumer
 	}
 	if in.EntryTokenID == 0 {
 		if n.stakes, err = s.findStakes(ctx, game); err != nil {

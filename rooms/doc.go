@@ -80,7 +80,7 @@
 //	state         |          scripts.RoomState: the head of the shared state
 //	k:<name>                 a value of the shared state, JSON
 //	stakes                   1 when money hangs on the room, 0 when it does not; it lacks where
-//	                         that follows from settings and feeds
+//	                         that follows from settings
 //	skips                    "<turns that went on by themselves>|<number of the event of the last>"
 //	deadline                 ms, of a match: until which its players may sit down
 //
@@ -110,16 +110,16 @@
 // that ends a turn compares the clock and the turn, so a leader that was replaced, or that sends it
 // twice, changes nothing. A forfeit at a deadline is room_leave itself.
 //
-// # Who waits for the end of a room
+// # Result consumers
 //
 // A room feeds leaderboards when it was created while the game's settings named some, and the match
 // that it was opened for. Players name neither. The script that ends such a room leaves an entry in
-// the outbox of its shard, in the same step; a room without feeds has no entry and gives its
+// the outbox of its shard, in the same step; a room without a consumer has no entry and gives its
 // scripts no key for one. The node that ended the room has the entry applied at once, after its
 // response; an elected leader applies those that were left by a node that died or that failed. A
 // consumer counts a room once: a leaderboard keeps a receipt by the room, and a tournament decides
-// a match once. The entry is removed after that. An entry that its consumer rejects for good is
-// parked: it leaves the outbox, is counted and logged, and holds up no other room.
+// a match once. The entry is removed after that. An entry that its consumer rejects for good
+// becomes a dead letter: it leaves the outbox, is counted and logged, and delays no other room.
 //
 // # Matches
 //
@@ -134,7 +134,7 @@
 //
 // A private room is room_not_found for a player who has no seat, is not the creator and not a
 // friend of the creator. Its code does not help, because a code is short enough to be guessed.
-// Unlisted rooms are for everybody who has the code.
+// Unlisted rooms are open to everybody with the code.
 //
 // The friendship that a friends-only or private room needs is read before the script, without a
 // lock, because the two are in different slots. This is safe. Friendship is a permission and guards
@@ -171,24 +171,23 @@
 //
 // Players of a room with settlement "consensus" report places and, if they like, scores. Reports
 // are the same when their places are; the scores of a finished room are those of the report that
-// ended it. Who forfeits falls out of every report that names them, and the places of the others
-// move up: so a report made before somebody left is the same as one made after it. A report of a
-// player who has left counts no more. The rule that one of two players may concede is about the
-// active ones.
+// ended it. A player who forfeits falls out of every report, and the places of the others move up:
+// so a report made before somebody left is the same as one made after it. A report of a player who
+// has left counts no more. The rule that one of two players may concede is about the active ones.
 //
 // A contradiction counts at once, before the others have reported. The later ones are stored too,
 // since the operator decides by them. When a player leaves, those who are left may all have
 // reported: then the room is finished, with the scores of the first of them in seating order.
 //
 // A window begins with the first report of those who are still there. At its end silence agrees,
-// and the reports finish the room: else whoever loses would never report. Two kinds of silence do
-// not agree, and make the room disputed. A draw is what all have reported. And a player who had no
+// and the reports finish the room: else a loser would never report. Two kinds of silence do not
+// agree, and make the room disputed. A draw is what all have reported. And a player who had no
 // connection to the room for the whole window may not know of the report. Package presence keeps in
 // the room's hash who is connected. When the window begins, room_report lists who is not; a later
 // connection changes the record of its player. Only the script that closes the window ends it, and
-// a report that comes later waits for that: so the sweep may be late and decides nothing.
-// While a window runs, the timeout of the match ends nothing. Nobody has reported until the
-// timeout: the room is cancelled.
+// a report that comes later waits for that: so the sweep may be late and decides nothing. While a
+// window runs, the timeout of the match ends nothing. Nobody has reported until the timeout: the
+// room is cancelled.
 //
 // Builds before 2026-11-27 begin no window. One that sweeps moves the room to the timeout of its
 // match, where the window ends when a newer build sweeps then, and every stake is returned else.

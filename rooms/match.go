@@ -50,14 +50,15 @@ type MatchInput struct {
 	Dispute      time.Duration // from a contradiction to the end of a room that nobody decides; 0: that of all rooms
 }
 
-// matchReserve is how long after its deadline the sweep cancels a match that nobody closes.
+// matchReserve is the time after its deadline at which the sweep cancels a match that nobody
+// closed.
 const matchReserve = time.Hour
 
 var matchIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// feeds returns the value feeds of the settings of the room.
-func (in *MatchInput) feeds() string {
-	return FeedsMatch + strconv.FormatInt(in.TournamentID, 10) + "." + in.MatchID + "." + strconv.Itoa(in.Attempt)
+// consumer returns the result consumer of the room.
+func (in *MatchInput) consumer() string {
+	return MatchConsumerPrefix + strconv.FormatInt(in.TournamentID, 10) + "." + in.MatchID + "." + strconv.Itoa(in.Attempt)
 }
 
 // draft returns the room, or invalid_request with every faulty field.
@@ -91,7 +92,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 		gameID: in.GameID, maxPlayers: len(in.Players), minPlayers: len(in.Players),
 		friendsOnly: true, // of nobody: nobody has made the room
 		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{wallet.FullBps},
-		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, feeds: in.feeds(),
+		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, consumer: in.consumer(),
 		stakes: withoutStakes,
 	}
 	if in.HasStakes {
@@ -104,7 +105,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 }
 
 // isMatch reports whether the room is that of a match.
-func (r *Room) isMatch() bool { return strings.HasPrefix(r.feeds, FeedsMatch) }
+func (r *Room) isMatch() bool { return strings.HasPrefix(r.consumer, MatchConsumerPrefix) }
 
 // authorizeServer returns forbidden to a server key that would end the match of a tournament with
 // stakes whose players report the result. With a result, or without one for others than its own
@@ -137,9 +138,9 @@ func (s *Service) MatchRoomID(ctx context.Context, in MatchInput) (string, error
 // OpenMatch opens the room of a match, which starts when all of its players sit in it. Opened twice
 // it is one room: the second caller gets it as it is.
 //
-// The room counts as nobody's own. Its seats are for its players alone, and whoever gives a seat up
-// does not get it back. Before the start only its deadline, staff and its tournament end it; after
-// the start it is finished for the last player who is left. It has no rematch.
+// The room counts as nobody's own. Its seats are for its players alone, and a player who gives a
+// seat up does not get it back. Before the start only its deadline, staff and its tournament end
+// it; after the start it is finished for the last player who is left. It has no rematch.
 //
 // OpenMatch returns invalid_request with every faulty field, and store_full.
 func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {
@@ -233,7 +234,7 @@ func (s *Service) CancelMatch(ctx context.Context, gameID int64, roomID, reason 
 	return apierror.VersionConflict
 }
 
-// MatchState is how far the room of a match is.
+// MatchState is the stage of the room of a match.
 type MatchState struct {
 	Status      Status
 	ReportUntil time.Time // until when a player may contradict a report; zero without one
@@ -272,7 +273,7 @@ func (r *Room) matchState() MatchState {
 		state.DisputedAt = r.DisputedAt
 	case r.Status.Ended():
 		state.Ended = Ended{
-			RoomID: r.RoomID, GameID: r.GameID, Feeds: r.feeds, Status: r.Status, Reason: r.CancelReason,
+			RoomID: r.RoomID, GameID: r.GameID, Consumer: r.consumer, Status: r.Status, Reason: r.CancelReason,
 			SettledBy: r.SettledBy, StartedAt: r.StartedAt, EndedAt: r.FinishedAt,
 		}
 		for _, p := range r.Placements() {

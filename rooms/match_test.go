@@ -134,7 +134,7 @@ func TestAMatchStartsWhenAllOfItsPlayersSit(t *testing.T) {
 		node := f.newService()
 		k := f.take(node, nil)
 		f.sweep(node)
-		if len(k.taken) != 1 || k.taken[0].Feeds != "t.12.r2m5.1" || len(k.taken[0].Places) != 3 ||
+		if len(k.taken) != 1 || k.taken[0].Consumer != "t.12.r2m5.1" || len(k.taken[0].Places) != 3 ||
 			k.taken[0].Places[0].UserID != p[1].UserID {
 			t.Errorf("%+v came", k.taken)
 		}

@@ -18,7 +18,7 @@ const (
 	maxPayloadBytes = 8 << 10 // bytes of MessageInput.Payload
 )
 
-// MessageInput is what a player sends to other participants of a room.
+// MessageInput is a message of a player to other participants of a room.
 type MessageInput struct {
 	RoomID  string
 	Op      string       // the game's name for the message, at most 64 bytes
@@ -38,10 +38,10 @@ type Message struct {
 // SeatCache keeps who sits in a room until the next event of the room. A message would cost a read
 // of the room otherwise (docs/decisions/0021-relay-without-the-store.md).
 type SeatCache interface {
-	// Kept returns what was kept for a topic, nil when there is nothing or it may be outdated.
-	Kept(topic string) any
-	// Keep keeps a value that was read at a position "<seq>-<nonce>" of the topic.
-	Keep(topic, position string, value any)
+	// CachedState returns the cached state of a topic, nil when there is none or it may be outdated.
+	CachedState(topic string) any
+	// CacheState keeps a value that was read at a position "<seq>-<nonce>" of the topic.
+	CacheState(topic, position string, value any)
 }
 
 // activeSeats are the user ids of the active players of a room, ascending.
@@ -94,8 +94,8 @@ func (s *Service) AuthorizeMessage(
 func (s *Service) messageRecipients(
 	ctx context.Context, caller principal.Caller, at location, to *[]int64, cache SeatCache,
 ) ([]int64, error) {
-	// Who has a seat may see the room.
-	if seats, ok := cache.Kept(at.eventTopic).(activeSeats); ok {
+	// A seated player may see the room.
+	if seats, ok := cache.CachedState(at.eventTopic).(activeSeats); ok {
 		if recipients, err := seats.recipients(caller.UserID, to); err == nil {
 			return recipients, nil
 		}
@@ -106,7 +106,7 @@ func (s *Service) messageRecipients(
 	}
 	seats := activeSeats(room.ActivePlayers())
 	slices.Sort(seats)
-	cache.Keep(at.eventTopic, room.Position, seats)
+	cache.CacheState(at.eventTopic, room.Position, seats)
 	return seats.recipients(caller.UserID, to)
 }
 

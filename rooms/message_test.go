@@ -99,8 +99,8 @@ func TestMessagesAreAuthorized(t *testing.T) {
 // noSeats keeps nothing.
 type noSeats struct{}
 
-func (noSeats) Kept(string) any          { return nil }
-func (noSeats) Keep(string, string, any) {}
+func (noSeats) CachedState(string) any         { return nil }
+func (noSeats) CacheState(string, string, any) {}
 
 // keptSeats keeps one value, whatever happens in the room.
 type keptSeats struct {
@@ -108,8 +108,8 @@ type keptSeats struct {
 	position string
 }
 
-func (k *keptSeats) Kept(string) any                    { return k.value }
-func (k *keptSeats) Keep(_, position string, value any) { k.position, k.value = position, value }
+func (k *keptSeats) CachedState(string) any                   { return k.value }
+func (k *keptSeats) CacheState(_, position string, value any) { k.position, k.value = position, value }
 
 // What is kept spares the store; what it does not allow, the store decides.
 func TestKeptSeatsAllowMessagesAndNeverRefuseThem(t *testing.T) {

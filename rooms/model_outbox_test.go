@@ -56,9 +56,9 @@ func (m *model) consume(_ context.Context, e rooms.Ended) error {
 	if r.consensus {
 		settledBy = rooms.SettledByConsensus
 	}
-	if e.GameID != m.fixture.GameID || e.Feeds != rooms.FeedsBoards || e.Status != r.status || e.Reason != r.reason ||
-		e.SettledBy != settledBy || e.StartedAt.IsZero() == slices.Contains(r.events, "room.started") ||
-		!maps.Equal(places, want) {
+	if e.GameID != m.fixture.GameID || e.Consumer != rooms.BoardsConsumer || e.Status != r.status ||
+		e.Reason != r.reason || e.SettledBy != settledBy ||
+		e.StartedAt.IsZero() == slices.Contains(r.events, "room.started") || !maps.Equal(places, want) {
 		m.t.Errorf("the room %+v came as %+v", *r, e)
 	}
 	if m.consumer.came[r.id]--; m.consumer.came[r.id] < 0 {

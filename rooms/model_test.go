@@ -1288,7 +1288,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 					m.lineCounts[p.UserID]++
 				}
 			}
-			m.service.SetConsumer(rooms.FeedsBoards, m.consume)
+			m.service.SetBoardsConsumer(m.consume)
 			f.makeFriends(m.players[0], m.players[1])
 			f.makeFriends(m.players[1], m.players[2])
 			for range rapid.IntRange(1, 24).Draw(rt, "steps") {

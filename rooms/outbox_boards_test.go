@@ -31,7 +31,7 @@ const (
 func (f *fixture) newNode(next func() crash) *rooms.Service {
 	boards := leaderboards.New(f.db, f, f, leaderboards.Options{})
 	node := f.newService()
-	node.SetConsumer(rooms.FeedsBoards, func(ctx context.Context, e rooms.Ended) error {
+	node.SetBoardsConsumer(func(ctx context.Context, e rooms.Ended) error {
 		if e.GameID != f.GameID || e.Status != rooms.Finished {
 			return nil
 		}

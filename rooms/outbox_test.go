@@ -45,8 +45,8 @@ type taker struct {
 // take adds a taker to a service.
 func (f *fixture) take(s *rooms.Service, err func(rooms.Ended) error) *taker {
 	k := &taker{gameID: f.GameID, err: err, came: make(chan struct{}, 1024)}
-	s.SetConsumer(rooms.FeedsBoards, k.apply)
-	s.SetConsumer(rooms.FeedsMatch, k.apply)
+	s.SetBoardsConsumer(k.apply)
+	s.SetMatchConsumer(k.apply)
 	return k
 }
 
@@ -116,7 +116,7 @@ func TestTheNodeThatEndedARoomAppliesItAtOnce(t *testing.T) {
 		stop()
 		testkit.Check(t, <-stopped)
 		want := rooms.Ended{
-			RoomID: room.RoomID, GameID: f.GameID, Feeds: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
+			RoomID: room.RoomID, GameID: f.GameID, Consumer: "boards", Status: rooms.Finished, SettledBy: rooms.SettledByServer,
 			TokenDecimals: 2, StartedAt: room.StartedAt, EndedAt: room.FinishedAt,
 			Places: []rooms.Place{{UserID: b.UserID, Place: 1, Score: "9.5", Payout: 500}, {UserID: a.UserID, Place: 2}},
 		}
@@ -185,7 +185,7 @@ func TestARoomComesUntilItIsApplied(t *testing.T) {
 			if _, err := node.Sweep(t.Context()); err != nil && !errors.Is(failure, apierror.StoreUnavailable) {
 				t.Fatal(err)
 			}
-			if len(k.rooms()) != 1 || f.waiting(room.RoomID) == "" || node.ParkedCount() != 0 {
+			if len(k.rooms()) != 1 || f.waiting(room.RoomID) == "" || node.DeadLetterCount() != 0 {
 				t.Fatalf("after %v: %v came, and %q waits", failure, k.rooms(), f.waiting(room.RoomID))
 			}
 			if _, err := node.Sweep(t.Context()); err == nil && len(k.rooms()) > 1 {
@@ -216,13 +216,13 @@ func TestARoomThatIsRejectedForGoodHoldsUpNoOther(t *testing.T) {
 		})
 		f.sweep(node)
 		f.sweep(node)
-		if got := k.rooms(); len(got) != 2 || !slices.Contains(got, good.RoomID) || node.ParkedCount() != 1 {
-			t.Errorf("%v came, %d are parked", got, node.ParkedCount())
+		if got := k.rooms(); len(got) != 2 || !slices.Contains(got, good.RoomID) || node.DeadLetterCount() != 1 {
+			t.Errorf("%v came, with %d dead letters", got, node.DeadLetterCount())
 		}
 		shard, _ := keys.RoomShard(bad.RoomID)
-		parked := f.db.Client.HGet(t.Context(), keys.ParkedRooms(shard), bad.RoomID).Val()
-		if want := entry + "\tboard_not_found: the game has no leaderboard \"wins\""; parked != want {
-			t.Errorf("parked is %q; want %q", parked, want)
+		letter := f.db.Client.HGet(t.Context(), keys.DeadLetters(shard), bad.RoomID).Val()
+		if want := entry + "\tboard_not_found: the game has no leaderboard \"wins\""; letter != want {
+			t.Errorf("the dead letter is %q; want %q", letter, want)
 		}
 		for _, room := range []rooms.Room{bad, good} {
 			if text := f.waiting(room.RoomID); text != "" {

@@ -4,7 +4,7 @@ package rooms
 // run: in the paid rooms of a game, and in each shard of free rooms by itself. 0 is no bound.
 type Quotas struct {
 	Seats     int // in rooms that have not ended
-	OpenRooms int // that the player made and that have not ended, whoever sits in them
+	OpenRooms int // that the player made and that have not ended
 }
 
 // DefaultQuotas returns the quotas of a node with limits: far more than a person plays at once, and

@@ -37,7 +37,7 @@ func (n *roomDraft) encode(storeLayout int, creator int64) (settings, document s
 		number("min_players", int64(n.minPlayers)),
 		number("match_ms", n.matchTimeout.Milliseconds()), number("idle_ms", n.idleTimeout.Milliseconds()),
 		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
-		text("feeds", n.feeds),
+		text("feeds", n.consumer),
 	)
 	return settings, documentLayout.Join(
 		storeLayout,
@@ -127,7 +127,7 @@ func (r *Room) decodeSettings(text string) error {
 	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
 	r.MinPlayers = int(settings.Int("min_players"))
 	r.MatchTimeout = time.Duration(settings.Int("match_ms")) * time.Millisecond
-	r.feeds = settings.Text("feeds")
+	r.consumer = settings.Text("feeds")
 	return settings.Err()
 }
 

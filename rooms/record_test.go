@@ -20,7 +20,7 @@ func TestTheOrderOfPackedValues(t *testing.T) {
 		minPlayers: 5, friendsOnly: true, autoStart: false, visibility: Unlisted, settledBy: "server", rakeBps: 250,
 		payoutBps: []int{6000, 4000}, tie: TieRefund, metadataJSON: `{"a":1}`, creatorProfileJSON: `{"id":11}`,
 		idleTimeout: 7 * time.Second, maxAge: 8 * time.Second, matchTimeout: 9 * time.Second, retention: 10 * time.Second,
-		feeds: "boards",
+		consumer: "boards",
 	}
 	settings, document := n.encode(redisdb.NewestLayout(), 11)
 	if want := "4|GOLD|3|6|2|11|unlisted|1|0|5|9000|7000|8000|10000|boards"; settings != want {
@@ -43,8 +43,8 @@ func TestARoomWithoutFeedsIsStoredAsOlderBuildsStoreIt(t *testing.T) {
 		t.Errorf("settings %q, want %q", settings, older)
 	}
 	for text, want := range map[string]string{older: "", older + "|": "", older + "|boards": "boards"} {
-		r := Room{feeds: "other"}
-		if err := r.decodeSettings(text); err != nil || r.feeds != want || r.Entry != 4 || r.MinPlayers != 5 {
+		r := Room{consumer: "other"}
+		if err := r.decodeSettings(text); err != nil || r.consumer != want || r.Entry != 4 || r.MinPlayers != 5 {
 			t.Errorf("%q is decoded as %+v, %v", text, r, err)
 		}
 	}

@@ -105,7 +105,7 @@ func samePlaces(a, b []Placement) bool {
 	return slices.EqualFunc(a, b, func(a, b Placement) bool { return a.UserID == b.UserID && a.Place == b.Place })
 }
 
-// reportEffect is what a report must do to a room, as room_report takes it.
+// reportEffect is the effect of a report on a room, as room_report takes it.
 type reportEffect string
 
 const (
@@ -133,7 +133,7 @@ type reporting struct {
 func (r *Room) judgeReport(user int64, placements []Placement) (reporting, error) {
 	active := r.ActivePlayers()
 	rp := reporting{
-		seen: string(r.Status) + "|" + strconv.Itoa(len(active)), settlement: settlement{feeds: r.feeds},
+		seen: string(r.Status) + "|" + strconv.Itoa(len(active)), settlement: settlement{consumer: r.consumer},
 	}
 	invalid := validatePlacements(placements, active)
 	ranked := rankPlacements(placements, active)
@@ -202,13 +202,13 @@ func (r *Room) reportedOtherwise(ranked []Placement) []int64 {
 	return users
 }
 
-// windowOutcome is what the end of a window does to a room, as room_window_close takes it.
+// windowOutcome is the effect of the end of a window on a room, as room_window_close takes it.
 type windowOutcome string
 
 const (
 	windowFinishes windowOutcome = "finish"  // silence agrees with the reports
 	windowDisputes windowOutcome = "dispute" // it may not: they report a draw
-	windowReopens  windowOutcome = "open"    // who has reported has left: the game goes on
+	windowReopens  windowOutcome = "open"    // the player who reported has left: the game goes on
 )
 
 // settleWindow returns what the end of the window does to the room, if everybody who is silent was
@@ -216,7 +216,7 @@ const (
 func (r *Room) settleWindow() (windowOutcome, settlement) {
 	active := r.ActivePlayers()
 	reports := r.activeReports(active)
-	none := settlement{users: r.seatedUsers(), roomVersion: r.Version, feeds: r.feeds}
+	none := settlement{users: r.seatedUsers(), roomVersion: r.Version, consumer: r.consumer}
 	if len(reports) == 0 {
 		return windowReopens, none
 	}

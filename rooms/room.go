@@ -24,7 +24,7 @@ const (
 // Ended reports whether the room is finished or cancelled.
 func (s Status) Ended() bool { return s == Finished || s == Cancelled }
 
-// SettledBy is who reports the result of a room.
+// SettledBy says whether the server or the players report the result of a room.
 type SettledBy string
 
 // By default the game's server reports the result. In a room with consensus every active player
@@ -34,7 +34,7 @@ const (
 	SettledByConsensus SettledBy = "consensus"
 )
 
-// Visibility is who can find a room.
+// Visibility says which players can find a room.
 type Visibility string
 
 // Public rooms are listed. Unlisted rooms are open to anybody who has the id or the code. Private
@@ -56,7 +56,7 @@ const (
 	SeatReserved  SeatState = "reserved"  // kept until the start for a player of the room before
 )
 
-// Tie is how equal places are paid.
+// Tie is the rule for the payout of equal places.
 type Tie string
 
 // TieSplit divides what the tied places get. TieRefund gives every stake back when the first place
@@ -85,7 +85,7 @@ func (s Seat) Profile() users.Profile {
 	return p
 }
 
-// Presence is whether a player has a socket that follows the room. Package presence stores it.
+// Presence says whether a player has a socket that follows the room. Package presence stores it.
 type Presence struct {
 	UserID     int64
 	Connected  bool
@@ -99,7 +99,7 @@ type Placement struct {
 	Score  *float64 `json:"score,omitempty"` // in the game's own unit; nil when there is none
 }
 
-// Payout is what one player gets out of the pot: what a Placement becomes.
+// Payout is the amount that one player gets out of the pot for a Placement.
 type Payout struct {
 	UserID int64
 	Place  int          // from 1; 0 for a forfeited seat
@@ -118,8 +118,8 @@ type Room struct {
 	Pot           wallet.Units // sum of the stakes, minor units; after the end as it was at the end
 	MaxPlayers    int
 	MinPlayers    int // active players that a start needs
-	// HasStakes is whether money hangs on the room: it takes an entry, is a match of a tournament with
-	// a fee or a prize, or feeds a leaderboard with prizes. It never changes.
+	// HasStakes reports whether money hangs on the room: it takes an entry, is a match of a tournament
+	// with a fee or a prize, or feeds a leaderboard with prizes. It never changes.
 	HasStakes bool
 
 	FriendsOnly bool
@@ -160,7 +160,7 @@ type Room struct {
 	Reports     []Report
 	showReports bool // for the operator, when the room is disputed or has ended
 
-	feeds string // who waits for the end of the room, as in scripts.RoomSettings; "" for nobody
+	consumer string // the result consumer, value feeds of scripts.RoomSettings; "" for none
 
 	creatorProfileJSON, hostProfileJSON      string // users.Profile as JSON
 	entryTokenJSON                           string // wallet.Token as JSON as of the creation, "" for a free room
@@ -283,7 +283,7 @@ func (r *Room) reservedUsers() []int64 {
 	return ids
 }
 
-// ChangeResult is what a change of a room returns.
+// ChangeResult is the result of a change of a room.
 type ChangeResult struct {
 	Room     *Room // as it is now, which may be later than right after the change; not with an error
 	Replayed bool  // an earlier request with the same key made the change

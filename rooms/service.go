@@ -48,6 +48,8 @@ type Options struct {
 	AdmitNew   func(gameID int64) error // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
+	// BoardsConsumer applies results to leaderboards; nil where no game names one.
+	BoardsConsumer ResultConsumer
 	// HasPrizes reports whether a leaderboard of a game pays prizes, false for one that does not
 	// exist; nil where none does.
 	HasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
@@ -91,7 +93,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 	if o.CheckMoney != nil {
 		s.store.checkMoney = o.CheckMoney
 	}
-	s.store.keyedHash = o.KeyedHash
+	s.store.keyedHash, s.store.boardsConsumer = o.KeyedHash, o.BoardsConsumer
 	return s
 }
 
@@ -250,14 +252,14 @@ func (s *Service) Kick(
 	users, feeds := []int64{in.UserID}, "" // as long as the room was not read
 	return s.retryStale(ctx, caller, func(last scriptResult) (scriptResult, error) {
 		if last.room != nil {
-			users, feeds = last.room.seatedUsers(), last.room.feeds
+			users, feeds = last.room.seatedUsers(), last.room.consumer
 		}
 		return s.store.kick(ctx, c, in.UserID, in.Ban, users, feeds)
 	})
 }
 
-// TransferHost makes another seated player the host. The host, once seated, and the game's server
-// may.
+// TransferHost makes another seated player the host. Only the seated host and the game's server may
+// call it.
 //
 // It returns room_not_found, room_closed, not_host, not_participant, and invalid_request for an id
 // below 1.
@@ -275,7 +277,7 @@ func (s *Service) TransferHost(
 	return s.toChangeResult(ctx, caller, r, err)
 }
 
-// Start begins the game and locks the stakes. The host and the game's server may.
+// Start begins the game and locks the stakes. Only the host and the game's server may call it.
 //
 // It returns room_not_found, room_closed, not_host, already_started, not_enough_players.
 func (s *Service) Start(
@@ -326,7 +328,7 @@ func (s *Service) Finish(
 		if err := room.follow(last.room, invalid); err != nil {
 			return scriptResult{}, err
 		}
-		payouts := settlement{feeds: room.feeds}
+		payouts := settlement{consumer: room.consumer}
 		invalid = nil
 		if room.Status == Started || room.Status == Finished {
 			active := room.ActivePlayers()
@@ -387,7 +389,7 @@ func (s *Service) report(
 	})
 }
 
-// ResolveInput is what the operator decides about a disputed room: a result, or a refund.
+// ResolveInput is the operator's decision about a disputed room: a result, or a refund.
 type ResolveInput struct {
 	Placements []Placement
 	Refund     bool // every stake is returned, without rake
@@ -431,7 +433,7 @@ func (s *Service) Resolve(
 		if err := room.follow(last.room, invalid); err != nil {
 			return scriptResult{}, err
 		}
-		outcome, payouts := resolveOutcome(""), settlement{feeds: room.feeds}
+		outcome, payouts := resolveOutcome(""), settlement{consumer: room.consumer}
 		invalid = nil
 		var losers []int64
 		active := room.ActivePlayers()
@@ -514,7 +516,7 @@ func (s *Service) Rematch(
 	})
 }
 
-// rematch is what a new room has beside the settings of the room before.
+// rematch has the values of a new room that the settings of the room before lack.
 type rematch struct {
 	profileJSON string // the creator's users.Profile as JSON
 	stakes      string // the field of the room
@@ -524,7 +526,7 @@ type rematch struct {
 // prepareRematch checks the settings of a room that has ended against those of its game now. It
 // returns forbidden for a settlement that the game allows no more.
 func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, err error) {
-	if room.RoomID == "" || room.feeds == "" && room.SettledBy != SettledByConsensus {
+	if room.RoomID == "" || room.consumer == "" && room.SettledBy != SettledByConsensus {
 		return n, nil
 	}
 	game, err := s.games.Find(ctx, room.GameID)
@@ -535,13 +537,14 @@ func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, er
 		!slices.Contains(game.Settings.Settlements, games.SettledByConsensus) {
 		return n, apierror.Forbidden.WithReason("the game no longer allows rooms that are settled by consensus")
 	}
-	if room.Entry == 0 && room.feeds == FeedsBoards {
+	if room.Entry == 0 && room.consumer == BoardsConsumer {
 		n.stakes, err = s.findStakes(ctx, game)
 	}
 	return n, err
 }
 
-// Get returns a room. It returns room_not_found when there is none or the caller may not see it.
+// Get returns a room. It returns room_not_found when it does not exist or the caller may not see
+// it.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID string) (Room, error) {
 	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
 		return Room{}, apierror.Forbidden
@@ -557,14 +560,14 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 	return room, s.store.addDisputesLost(ctx, &room)
 }
 
-// Head is what who follows a room has to know of it.
+// Head has the values of a room that its followers need.
 type Head struct {
 	RoomID     string
 	Visibility Visibility
 	Position   string // "<seq>-<nonce>" of the last event
 }
 
-// HeadRead is what GetHeads found of one room.
+// HeadRead is the result of GetHeads for one room.
 type HeadRead struct {
 	Head Head
 	Err  error // as Get returns it

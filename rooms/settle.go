@@ -98,20 +98,20 @@ func splitPot(
 	return payouts, rake
 }
 
-// settlement is what a script needs to finish a room.
+// settlement has the arguments of a script that finishes a room.
 type settlement struct {
 	users       []int64 // of the seats; in a paid room in the order of the placements
 	placements  string  // "<user>:<place>:<units>:<score>;" for each, see encodePlacements
 	rake        wallet.Units
 	roomVersion int64  // of the room from which it was computed, 0 for none
-	feeds       string // of the room; "" without one
+	consumer    string // of the room; "" without one
 }
 
 // computeSettlement computes the settlement of a room for ranked placements, which must be valid.
 // A free room pays nothing. When the first place is tied in a room that refunds ties, every stake
 // goes back, those of forfeited seats too, without rake.
 func (r *Room) computeSettlement(ranked []Placement) settlement {
-	l := settlement{roomVersion: r.Version, feeds: r.feeds}
+	l := settlement{roomVersion: r.Version, consumer: r.consumer}
 	if r.Pot == 0 {
 		l.users, l.placements = r.seatedUsers(), encodePlacements(ranked, nil)
 		return l
@@ -157,7 +157,7 @@ func (r *Room) settleWithout(leaver int64) settlement {
 		ranked = rankAmong(reports[0].Placements, others)
 	}
 	if ranked == nil {
-		return settlement{users: r.seatedUsers(), roomVersion: r.Version, feeds: r.feeds}
+		return settlement{users: r.seatedUsers(), roomVersion: r.Version, consumer: r.consumer}
 	}
 	left := *r
 	left.Seats = slices.Clone(r.Seats)

@@ -22,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// eventsRetention is how long the events of a room outlive it. Who comes later reads the room.
+// eventsRetention is how long the events of a room outlive it. A later client reads the room.
 const eventsRetention = 10 * time.Minute
 
 // The packed fields of a room's hash. Go and the scripts read the values by the names in package
@@ -58,11 +58,12 @@ type store struct {
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 	keyedHash      func(ctx context.Context, label, text string) ([]byte, error)
 
-	consumers    []consumer    // of the rooms that feed something
-	endedQueue   chan location // of these rooms, that this node has ended
-	applying     *leader.Work
-	delayedRooms *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
-	parkedCount  atomic.Int64
+	boardsConsumer  ResultConsumer // nil: results for leaderboards wait
+	matchConsumer   ResultConsumer // nil: results of matches wait
+	endedQueue      chan location  // rooms with a consumer that this node has ended
+	applying        *leader.Work
+	delayedRooms    *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
+	deadLetterCount atomic.Int64
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
 	endedRooms      *cache.Cache[creatorID, string] // ids of rooms whose end this node saw, "," behind each
@@ -104,7 +105,7 @@ func (st *store) changed(shard keys.Shard) {
 	}
 }
 
-// location is where a room is stored. newLocation makes it.
+// location has the shard and the keys of a room. newLocation makes it.
 type location struct {
 	shard      keys.Shard
 	roomID     string
@@ -256,9 +257,9 @@ func (k *keyList) addDue() *keyList { return k.add(k.shared.due) }
 
 func (k *keyList) addTurns() *keyList { return k.add(k.shared.turns) }
 
-// addOutbox adds the outbox of a room with feeds.
-func (k *keyList) addOutbox(feeds string) *keyList {
-	if feeds != "" {
+// addOutbox adds the outbox of a room with a consumer.
+func (k *keyList) addOutbox(consumer string) *keyList {
+	if consumer != "" {
 		k.names = append(k.names, k.shared.outbox)
 	}
 	return k
@@ -330,7 +331,7 @@ const (
 	allIndex       = "all"
 )
 
-// scriptResult is what a room script returned.
+// scriptResult is the reply of a room script.
 type scriptResult struct {
 	script   *scripts.Script
 	reply    redisdb.Reply // the first reply when replayed; without the nonce
@@ -507,7 +508,7 @@ func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempoten
 	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
-// joinOptions is what a join must know beside the room.
+// joinOptions has the arguments of a join that the room lacks.
 type joinOptions struct {
 	profileJSON string
 	friend      string // "1" or "0" for whether the creator is a friend, "" when it is not known
@@ -534,7 +535,7 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 // as well, and the payout of the last player left over when there is one.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		scripts.RoomLeaveArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
 			RoomID: c.roomID, Users: joinInts(l.users), Placements: l.placements, Rake: int64(l.rake),
@@ -545,7 +546,7 @@ func (st *store) leave(ctx context.Context, c command, l settlement, deadline st
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
-	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		scripts.RoomFinishArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, CallerGame: c.gameID, RoomID: c.roomID,
 			Placements: l.placements, Rake: int64(l.rake), ComputedFor: l.roomVersion,
@@ -561,7 +562,7 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 		compared = strconv.FormatInt(rp.compared, 10)
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
-	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
+	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.consumer),
 		scripts.RoomReportArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
 			RoomID: c.roomID, Effect: string(rp.effect), Seen: rp.seen, Compared: compared, Report: rp.text,
@@ -577,7 +578,7 @@ func (st *store) resolve(
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
 	k.add(keys.DisputesLost(c.shard, c.gameID))
-	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
+	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.consumer),
 		scripts.RoomResolveArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, CallerGame: c.gameID, RoomID: c.roomID,
 			Users: joinInts(l.users), Outcome: string(outcome), Placements: l.placements, Rake: int64(l.rake),
@@ -607,16 +608,16 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 }
 
 // kick takes a user out. Stale means that the script must have the keys of the other seats as well,
-// and the feeds of the room.
+// and the consumer of the room.
 func (st *store) kick(
-	ctx context.Context, c command, user int64, ban bool, users []int64, feeds string,
+	ctx context.Context, c command, user int64, ban bool, users []int64, consumer string,
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(feeds),
+	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(consumer),
 		scripts.RoomKickArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
 			RoomID: c.roomID, Users: joinInts(users), Target: user, Ban: formatBool(ban),
-			EventsMS: eventsRetention.Milliseconds(), HasOutbox: formatBool(feeds != ""),
+			EventsMS: eventsRetention.Milliseconds(), HasOutbox: formatBool(consumer != ""),
 		}.List()...)
 }
 
@@ -633,7 +634,7 @@ func (st *store) cancel(ctx context.Context, c command, room *Room, reason strin
 	index, wasDisputed := startedIndexOf(room.Status)
 	users := room.seatedUsers()
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, index, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.feeds),
+	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.consumer),
 		scripts.RoomCancelArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
 			RoomID: c.roomID, Users: joinInts(users), Reason: reason, EventsMS: eventsRetention.Milliseconds(),

@@ -19,7 +19,7 @@ func (st *store) matchRoomID(ctx context.Context, in MatchInput) (string, error)
 	if st.keyedHash == nil {
 		return "", errors.New("find the room of a match: there is no Options.KeyedHash")
 	}
-	sum, err := st.keyedHash(ctx, "match", strconv.FormatInt(in.GameID, 10)+"."+in.feeds())
+	sum, err := st.keyedHash(ctx, "match", strconv.FormatInt(in.GameID, 10)+"."+in.consumer())
 	if err != nil {
 		return "", err
 	}

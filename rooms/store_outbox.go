@@ -28,13 +28,13 @@ const (
 	outboxPage       = 256              // entries in one read of the sweep
 	applyTimeout     = 10 * time.Second // of one consumer
 	outboxRetryDelay = time.Minute      // until the sweep tries a room again that could not be applied
-	maxParkedRooms   = 1_000            // of a shard; more are counted and logged only
+	maxDeadLetters   = 1_000            // of a shard; more are counted and logged only
 )
 
-// queueEnded has a room that this node has ended applied, when somebody waits for that. Whoever
-// ended it does not wait.
+// queueEnded queues a room that this node has ended for its result consumer, if it has one. The
+// call that ended it does not wait.
 func (st *store) queueEnded(at location, room *Room) {
-	if room.feeds == "" {
+	if room.consumer == "" {
 		return
 	}
 	select {
@@ -84,8 +84,8 @@ func (st *store) applyEnded(ctx context.Context, at location) error {
 	return st.applyEntry(ctx, at.shard, at.roomID, entry)
 }
 
-// applyEntry gives an entry of the outbox to its consumer and takes it off, or parks it. It returns
-// an error when the entry has to come again.
+// applyEntry gives an entry of the outbox to its consumer and removes it, as a dead letter when it
+// can never be applied. It returns an error when the entry has to come again.
 func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry string) error {
 	e, err := decodeEnded(roomID, entry)
 	isForGood := err != nil // what cannot be read now never can
@@ -93,36 +93,42 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 		err = st.apply(ctx, e)
 		isForGood = apierror.IsFinal(err)
 	}
-	parked := ""
+	letter := ""
 	if isForGood {
-		parked = encodeParked(entry, err)
+		letter = encodeDeadLetter(entry, err)
 	} else if err != nil {
 		return fmt.Errorf("apply room %s: %w", roomID, err)
 	}
-	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.ParkedRooms(shard)},
+	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.DeadLetters(shard)},
 		scripts.OutboxCloseArgs{
-			RoomID: roomID, Entry: entry, ParkedEntry: parked, MostParked: maxParkedRooms,
+			RoomID: roomID, Entry: entry, ParkedEntry: letter, MostParked: maxDeadLetters,
 		}.List()...)
 	if err != nil {
 		return err
 	}
-	if parked != "" {
-		st.parkedCount.Add(1)
+	if letter != "" {
+		st.deadLetterCount.Add(1)
 		slog.ErrorContext(ctx, "an ended room was parked: it feeds what does not take it", "room", roomID,
-			"entry", parked)
+			"entry", letter)
 	}
 	return reply.Err(scripts.OutboxClose)
 }
 
 // apply gives a room to its consumer.
 func (st *store) apply(ctx context.Context, e Ended) error {
-	i := slices.IndexFunc(st.consumers, func(c consumer) bool { return strings.HasPrefix(e.Feeds, c.prefix) })
-	if i < 0 {
-		return fmt.Errorf("nobody takes rooms with the feeds %q", e.Feeds)
+	var consume ResultConsumer
+	switch {
+	case e.Consumer == BoardsConsumer:
+		consume = st.boardsConsumer
+	case strings.HasPrefix(e.Consumer, MatchConsumerPrefix):
+		consume = st.matchConsumer
+	}
+	if consume == nil {
+		return fmt.Errorf("no consumer takes results for %q", e.Consumer)
 	}
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	return st.consumers[i].apply(ctx, e)
+	return consume(ctx, e)
 }
 
 // applyGames applies what waits in the outboxes of games, and of the free shards, and returns the
@@ -196,7 +202,7 @@ var endLayout = redisdb.PackedLayout{Name: "the end of a room", Separator: '|', 
 func decodeEnded(roomID, entry string) (Ended, error) {
 	r := endLayout.Split(entry)
 	e := Ended{
-		RoomID: roomID, EndedAt: r.Time("ended"), GameID: r.Int("game"), Feeds: r.Text("feeds"),
+		RoomID: roomID, EndedAt: r.Time("ended"), GameID: r.Int("game"), Consumer: r.Text("feeds"),
 		Status: Status(r.Text("status")), Reason: r.Text("reason"), SettledBy: SettledBy(r.Text("settled_by")),
 	}
 	if r.Text("started") != "" {

@@ -27,7 +27,7 @@ const (
 	sweepBatchRooms = 128              // rooms that are swept in one round trip
 	sweepIdleFactor = 4                // the store has this many times a batch's time for others: 80 %
 	sweepRetryDelay = time.Minute      // until a room that cannot be swept is tried again
-	// sweepReserve is what is left of a lease when the sweep starts no other batch.
+	// sweepReserve is the rest of a lease in which the sweep starts no other batch.
 	sweepReserve = time.Second
 )
 
@@ -72,7 +72,7 @@ func (st *store) sweepShards(
 	var errs []error
 	shards, stopped := st.splitStopped(shards)
 	busy = stopped
-	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
+	skip := map[keys.Shard]int64{} // rooms that failed and are still first in the index
 	for first := true; len(shards) > 0; first = false {
 		due, err := st.listDue(ctx, keys.RoomsDue, shards, skip)
 		errs = append(errs, err)
@@ -222,7 +222,7 @@ func (st *store) sweepBatch(
 			return swept, failed, errors.Join(errs...)
 		}
 		due := st.prepareSweep(ctx, batch, fence, fail)
-		sound, feeding := due.sound, due.feeding
+		sound, feeding := due.sound, due.hasConsumer
 		results := due.run(ctx, st.db)
 		for _, at := range sound {
 			st.changed(at.shard)
@@ -266,10 +266,10 @@ const fenceReply = "fence"
 
 // sweepCalls are the calls that sweep some rooms.
 type sweepCalls struct {
-	calls   []redisdb.ScriptCall // one for each room
-	sound   []location           // the rooms
-	feeding []bool               // whether somebody waits for its end
-	windows int                  // how many of the first ones end a window for reports
+	calls       []redisdb.ScriptCall // one for each room
+	sound       []location           // the rooms
+	hasConsumer []bool               // whether somebody waits for its end
+	windows     int                  // how many of the first ones end a window for reports
 }
 
 // run runs the calls and returns their results in the same order.
@@ -292,7 +292,7 @@ func (c *sweepCalls) add(at location, room *Room, call redisdb.ScriptCall) {
 		c.windows++
 	}
 	c.calls, c.sound = slices.Insert(c.calls, i, call), slices.Insert(c.sound, i, at)
-	c.feeding = slices.Insert(c.feeding, i, room.feeds != "" && !room.Status.Ended())
+	c.hasConsumer = slices.Insert(c.hasConsumer, i, room.consumer != "" && !room.Status.Ended())
 }
 
 // prepareSweep reads rooms and returns a call for each, without those that cannot be read, for
@@ -332,7 +332,7 @@ func (st *store) sweepCall(at location, room *Room, fence int64) redisdb.ScriptC
 	}
 	users := room.seatedUsers()
 	return redisdb.ScriptCall{
-		Keys: k.addLedger().addPlayers(users).addOutbox(room.feeds).names,
+		Keys: k.addLedger().addPlayers(users).addOutbox(room.consumer).names,
 		Args: scripts.RoomSweepArgs{
 			Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), RoomID: at.roomID, Users: joinInts(users),
 			Fence: fence, EventsMS: eventsRetention.Milliseconds(), DisputeMS: st.disputeTimeout.Milliseconds(),

@@ -125,7 +125,7 @@ type turnPace struct {
 	next  time.Time                      // when hosts without rooms are dropped
 }
 
-// turnPaceSlack is how much later than at its deadline a turn may end and its room still counts.
+// turnPaceSlack bounds how late after its deadline a turn may end so that its room still counts.
 const turnPaceSlack = 5 * time.Second
 
 // leastTurn returns how long the next turn of a room must last, if one comes of the turn that is

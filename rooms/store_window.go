@@ -44,7 +44,7 @@ func (st *store) windowCall(at location, room *Room) redisdb.ScriptCall {
 	k := st.newKeyList(command{location: at, gameID: room.GameID})
 	k.addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
 	return redisdb.ScriptCall{
-		Keys: k.addLedger().addPlayers(l.users).addOutbox(l.feeds).names,
+		Keys: k.addLedger().addPlayers(l.users).addOutbox(l.consumer).names,
 		Args: scripts.RoomWindowCloseArgs{
 			Publish: st.db.PublishCommand, Nonce: idempotency.NewNonce(), RoomID: at.roomID, Outcome: string(outcome),
 			Placements: l.placements, Rake: int64(l.rake), ComputedFor: l.roomVersion,

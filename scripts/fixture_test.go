@@ -172,7 +172,7 @@ func (c call) keyOf(name string) string {
 	case "outbox":
 		return keys.RoomOutbox(c.shard)
 	case "parked":
-		return keys.ParkedRooms(c.shard)
+		return keys.DeadLetters(c.shard)
 	case "fence":
 		return keys.RoomsFence(c.shard)
 	case "all", "created", "started", "finished", "cancelled", "open":

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Header is what a Lua file declares in the comment at its top.
+// Header is the contract in the comment at the top of a Lua file.
 type Header struct {
 	Name      string   // of the file, without ".lua"
 	Includes  []string // libraries, without LibraryPrefix

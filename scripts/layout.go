@@ -32,7 +32,7 @@ type Layout struct {
 	Names []string // of the values
 	// Since has the layout of the store since which each value is written; 0 for always.
 	Since []int
-	// Required is how many values every text has. The others may lack: they were added later.
+	// Required is the number of values in every text. The others were added later and may be absent.
 	Required int
 	// FreeText means that the last value may contain the separator. Such a layout never grows: a new
 	// value gets a field of its own.
@@ -43,16 +43,16 @@ type Layout struct {
 // them for each layout of the store, and fails when one changes.
 var (
 	// RoomSettings is what never changes in a room, as far as scripts read it. Booleans are 0 and 1;
-	// match, idle, age and keep are milliseconds. feeds is who waits for the end of the room: ""
-	// nobody, "boards" the leaderboards of its game, "t.<tournament>.<match>.<attempt>" a match.
-	// creator is 0 in the room of a match. Rooms of builds before 2026-11-22 have no feeds.
+	// match, idle, age and keep are milliseconds. feeds names the consumer of the result: "" none,
+	// "boards" the leaderboards of its game, "t.<tournament>.<match>.<attempt>" a match. creator is 0
+	// in the room of a match. Rooms of builds before 2026-11-22 have no feeds.
 	RoomSettings = defineLayout("room_settings", "entry", "token", "decimals", "max_players", "game", "creator",
 		"visibility", "friends_only", "auto_start", "min_players", "match_ms", "idle_ms", "age_ms", "keep_ms", "feeds?")
 	// RoomLive is what changes with a room: seq and nonce are the position of the last event; active,
 	// reserved and ready count seats; host is a user id; changed is the time of the last change.
 	RoomLive = defineLayout("room_live", "status", "version", "seq", "nonce", "pot", "active", "reserved", "ready", "host",
 		"changed")
-	// RoomEnd is how a room ended that feeds something: ended and started are ms, started "" when it
+	// RoomEnd is how a room with a result consumer ended: ended and started are ms, started "" when it
 	// was not; reason and placements are those of the room, "" for none.
 	RoomEnd = defineLayout("room_end", "ended", "game", "feeds", "status", "reason", "settled_by", "started", "decimals",
 		"placements")

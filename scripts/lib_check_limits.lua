@@ -1,5 +1,5 @@
--- lib_check_limits: whether the limits that a player set allow a stake. They are in the wallet:
--- ":excluded" is the time until which the player takes part in no paid room, '0' for none, and
+-- lib_check_limits: checks a stake against the limits that the player set. They are in the wallet:
+-- ":excluded" is the time until which the player pays no entry and no fee, '0' for none, and
 -- ":limits:<token>" is packed as the list wallet_limits says. Both are read only for a player whose
 -- balance has the flag of read_balance. A helper is inside of its function, since each function of
 -- a script costs all who run it.

@@ -1,7 +1,7 @@
--- lib_count_stake: what the limits of a player are compared with.
+-- lib_count_stake: counts what the limits of a player are compared with.
 -- count_stake counts a change of what a player has staked less what came back, in the hour of now,
--- and of the paid rooms in which the player has a stake. It is called for players with the flag of
--- read_balance. Sums are kept within 2^53 - 1, where they are exact; no limit is higher.
+-- and of the rooms and tournaments in which the player has a stake. It is called for players with
+-- the flag of read_balance. Sums stay within 2^53 - 1, where they are exact; no limit is higher.
 local function count_stake(wallet_key, token, now, units, opened)
   local field = ':limits:' .. token
   local limits = redis.call('HGET', wallet_key, field)

@@ -1,7 +1,8 @@
--- lib_take_stake: how a stake gets into the pot.
+-- lib_take_stake: takes the stake of a player: the entry of a room, or the fee of a tournament.
 -- INCLUDES  amounts balance count_stake
--- take_stake moves the entry from a player's wallet into the pot. free, held, line and limited are
--- those of read_balance; free must cover the entry, and check_limits must allow it.
+-- take_stake moves a stake from what a player can spend to what the wallet holds. room_id is the
+-- room or the tournament. free, held, line and limited are those of read_balance; free must
+-- cover the stake, and check_limits must allow it.
 local function take_stake(publish, wallet_key, lines_key, ledger_key, nonce, now, user, token, decimals, entry, room_id,
   free, held, line, limited)
   free, held = subtract_amounts(free, entry), add_amounts(held, entry)

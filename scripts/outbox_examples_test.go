@@ -26,12 +26,12 @@ func (r *room) waiting() string {
 }
 
 // closeEntry returns the call that takes the entry of a finished room off the outbox.
-func (f *fixture) closeEntry(parked string, mostParked int) (*room, call) {
+func (f *fixture) closeEntry(letter string, maxLetters int) (*room, call) {
 	f.t.Helper()
 	r := f.openRoom(feeding).join(2).start()
 	r.finish("2:1:500:9;1:2:0:3;", 0).want(scripts.OK)
 	return r, r.call(scripts.OutboxClose, 0, values{
-		"entry": r.waiting(), "parked_entry": parked, "most_parked": mostParked,
+		"entry": r.waiting(), "parked_entry": letter, "most_parked": maxLetters,
 	})
 }
 
@@ -254,17 +254,17 @@ func TestARoomThatEndsLeavesHowItEndedForWhoeverWaits(t *testing.T) {
 	})
 }
 
-func TestParkedEntriesAreBounded(t *testing.T) {
+func TestDeadLettersAreBounded(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
-		first, park := f.closeEntry("first", 1)
-		park.want(scripts.OK)
-		second, park := f.closeEntry("second", 1)
-		park.want(scripts.OK)
-		park.want(scripts.OK)
+		first, closed := f.closeEntry("first", 1)
+		closed.want(scripts.OK)
+		second, closed := f.closeEntry("second", 1)
+		closed.want(scripts.OK)
+		closed.want(scripts.OK)
 		for r, want := range map[*room]string{first: "first", second: ""} {
-			if got := f.field(keys.ParkedRooms(r.shard), r.id); got != want || r.waiting() != "" {
-				t.Errorf("parked %q, and %q waits; want %q", got, r.waiting(), want)
+			if got := f.field(keys.DeadLetters(r.shard), r.id); got != want || r.waiting() != "" {
+				t.Errorf("the dead letter is %q, and %q waits; want %q", got, r.waiting(), want)
 			}
 		}
 	})

@@ -13,12 +13,12 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// LibraryPrefix is what the file names of libraries start with.
+// LibraryPrefix starts the file names of libraries.
 const LibraryPrefix = "lib_"
 
 // Script is one atomic change of state, ready to be sent.
 type Script struct {
-	Header // its own, with the KEYS and ARGV of the libraries in front of its own
+	Header // its own, preceded by the KEYS and ARGV of the libraries
 	Text   // for a store with the newest layout
 
 	Libraries []Header // those that it includes, in their order
@@ -30,7 +30,7 @@ type Script struct {
 	older []olderText // the oldest first; none for a script that writes the same into every store
 }
 
-// Text is what the store gets of a script.
+// Text is a script as the store gets it.
 type Text struct {
 	Source string // flags, libraries and body with their layouts expanded, as Redis gets them
 	SHA    string // SHA-1 of Source in hexadecimal, as EVALSHA expects it

@@ -13,7 +13,7 @@ import (
 var dist embed.FS
 
 // Docs returns the documentation, at /docs. With dev its page /docs/try sends requests to the node;
-// it is the only page of /docs that may.
+// no other page of /docs may.
 func Docs(dev bool) *Site {
 	if dev {
 		return devDocs()

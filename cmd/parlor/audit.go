@@ -80,8 +80,8 @@ type books struct {
 }
 
 // newBooks returns services on a store. players may be nil for those that only read.
-func newBooks(db *redisdb.DB, old *archive.Archive, players wallet.Players) books {
-	b := books{ledgers: ledgerstore.New(db, old)}
+func newBooks(db *redisdb.DB, ledgerArchive *archive.Archive, players wallet.Players) books {
+	b := books{ledgers: ledgerstore.New(db, ledgerArchive)}
 	b.wallets = wallet.New(db, players, wallet.Options{Ledgers: b.ledgers})
 	b.audit = audit.New(db, b.ledgers, b.wallets)
 	return b
@@ -90,7 +90,7 @@ func newBooks(db *redisdb.DB, old *archive.Archive, players wallet.Players) book
 // openBooks returns services that only read, and a function that closes their store. It returns a
 // storeError as openToolStore does.
 func openBooks(ctx context.Context, s config.Settings) (books, func(), error) {
-	old, err := openArchive(s)
+	ledgerArchive, err := openArchive(s)
 	if err != nil {
 		return books{}, nil, err
 	}
@@ -98,7 +98,7 @@ func openBooks(ctx context.Context, s config.Settings) (books, func(), error) {
 	if err != nil {
 		return books{}, nil, err
 	}
-	return newBooks(db, old, nil), func() { _ = db.Close() }, nil
+	return newBooks(db, ledgerArchive, nil), func() { _ = db.Close() }, nil
 }
 
 // runAudit returns the deep report of a game, of all when game is 0, or a quick one with nothing
@@ -109,7 +109,7 @@ func runAudit(ctx context.Context, s config.Settings, game int64, deep, full boo
 	switch {
 	case errors.As(err, &unreadable):
 		return audit.DeepReport{
-			Report: audit.UnreadableReport(unreadable.found), Differences: []audit.Difference{},
+			Report: audit.UnreadableReport(unreadable.installation), Differences: []audit.Difference{},
 		}, nil
 	case err != nil:
 		return audit.DeepReport{}, err

@@ -36,10 +36,10 @@ type drill struct {
 
 func openDrill(t *testing.T, url, archiveURL string) drill {
 	t.Helper()
-	old := testkit.Must(archive.Open(archiveURL, archive.S3Options{}))(t)
+	ledgerArchive := testkit.Must(archive.Open(archiveURL, archive.S3Options{}))(t)
 	db := testkit.Must(redisdb.Open(url))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	b := newBooks(db, old, domaintest.NewPlayers(drillGame))
+	b := newBooks(db, ledgerArchive, domaintest.NewPlayers(drillGame))
 	return drill{db, b, archiver.New(db, b.ledgers, archiver.Options{})}
 }
 
@@ -173,7 +173,7 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 // fill makes an installation with a token and money that moved in the store of a drill.
 func (d drill) fill(t *testing.T, credits int) {
 	t.Helper()
-	found(t, d.db)
+	createInstallation(t, d.db)
 	testkit.Check(t, d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err())
 	testkit.Must(d.wallets.CreateToken(t.Context(), domaintest.Operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
@@ -281,7 +281,7 @@ func TestLedgerTailFollows(t *testing.T) {
 
 func TestTheCommandsOfTheLedgerReportWhatTheyNeed(t *testing.T) {
 	store := redistest.StartFor(t).URL()
-	found(t, openDrill(t, store, "file://"+t.TempDir()).db)
+	createInstallation(t, openDrill(t, store, "file://"+t.TempDir()).db)
 	t.Setenv("PARLOR_REDIS_URL", store)
 	for _, args := range [][]string{
 		{"ledger", "export"},

@@ -23,7 +23,7 @@ type eventFeed struct {
 	names  map[int64]string     // of players
 }
 
-// roomLabel is what a person calls a room, and the token of its entry.
+// roomLabel has the short name of a room, and the token of its entry.
 type roomLabel struct{ code, token string }
 
 // maxFeedNames bounds what a feed remembers.

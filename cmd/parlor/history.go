@@ -49,8 +49,8 @@ func (n *node) newHistory() *history.Service {
 var errNoReplica = apierror.StoreUnavailable.WithReason(
 	"money is refused while no replica of the store can confirm a change")
 
-// allowMoney returns why money must not be changed now. In the mode replica nothing is written that
-// nobody could confirm.
+// allowMoney returns nil when money may be changed now, else why not. In the mode replica no change
+// is written that no replica could confirm.
 func (n *node) allowMoney() error {
 	if err := n.history.AllowMoney(); err != nil {
 		return err

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// found makes a store an installation, as the first node does.
-func found(t *testing.T, db *redisdb.DB) {
+// createInstallation makes a store an installation, as the first node does.
+func createInstallation(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	testkit.Check(t, db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}))
-	testkit.Check(t, history.Found(t.Context(), db))
+	testkit.Check(t, history.CreateInstallation(t.Context(), db))
 }
 
 // anyStoreCommands are the commands that open a store for which an empty one is right, with the
@@ -69,7 +69,7 @@ func TestEveryCommandRefusesAStoreThatIsNotItsOwn(t *testing.T) {
 	for key, fields := range map[string][]any{
 		keys.Meta():          {keys.MetaInstallationField, "other", keys.MetaLayoutField, "999", keys.MetaEpochField, 1},
 		keys.HistoryLosses(): {"1:1", "what another layout has"},
-		keys.MoneyStops():    {"x", "what another layout has"},
+		keys.MoneyHalts():    {"x", "what another layout has"},
 	} {
 		testkit.Check(t, client.HSet(t.Context(), key, fields...).Err())
 	}
@@ -267,7 +267,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	set(keys.Meta(), keys.MetaLayoutField, layout)
 
 	// A node that was not there has seen another store: what it writes is read by its package.
-	stop := testkit.Must(wire.Marshal(history.Stop{Cause: history.Older, Node: "a"}))(t)
+	stop := testkit.Must(wire.Marshal(history.Halt{Cause: history.Older, Node: "a"}))(t)
 	unset := set(keys.Meta(), keys.MetaStoppedField, string(stop))
 	wantAudits(t, store, "STOPPED", "older", "money is stopped: the store has an older history")
 	wantAudits(t, store, "STOPPED", "older", "money is stopped: the store has an older history", "--game", "1")
@@ -292,7 +292,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	must(t, "store", "accept", "--reason", "test", "--redis-url", store)
 	isBalanced("after the loss was accepted")
 
-	unset = set(keys.MoneyStops(), "1:conservation", "1700000000000|1 accounts differ from the ledger")
+	unset = set(keys.MoneyHalts(), "1:conservation", "1700000000000|1 accounts differ from the ledger")
 	wantAudits(t, store, "STOPPED", "conservation", "1 accounts differ from the ledger")
 	wantAudits(t, store, "STOPPED", "conservation", "1 accounts differ from the ledger", "--game", "1")
 	wantStatus("1 accounts differ from the ledger")

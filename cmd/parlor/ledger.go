@@ -185,7 +185,7 @@ func ledgerVerifyCommand() *cobra.Command {
 	return settingFlags(c, ledgerSettings...)
 }
 
-// tailPollInterval is how often the ledger is read for new entries.
+// tailPollInterval is the time between two reads of the ledger.
 const tailPollInterval = time.Second
 
 func ledgerTailCommand() *cobra.Command {

@@ -20,8 +20,8 @@ import (
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/limits"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/prizes"
-	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
@@ -46,21 +46,21 @@ import (
 
 // domains are all domains on one store.
 type domains struct {
-	db      *redisdb.DB
-	users   *users.Service
-	games   *games.Service
-	ledgers *ledgerstore.Store
-	alarm   *audit.Alarm
-	wallet  *wallet.Service
-	assets  *assets.Service
-	auth    *auth.Service // nil in a tool without signing keys
-	rooms   *rooms.Service
-	boards  *leaderboards.Service
-	prizes  *prizes.Service
-	tours   *tournaments.Service
-	stops   *stops.Service
-	memory  *redisdb.Watermark // how full the store is; the monitor keeps it
-	usage   *usage.Service     // decides whether a game gets anything new
+	db        *redisdb.DB
+	users     *users.Service
+	games     *games.Service
+	ledgers   *ledgerstore.Store
+	alarm     *audit.Alarm
+	wallet    *wallet.Service
+	assets    *assets.Service
+	auth      *auth.Service // nil in a tool without signing keys
+	rooms     *rooms.Service
+	boards    *leaderboards.Service
+	prizes    *prizes.Service
+	tours     *tournaments.Service
+	moneyHalt *moneyhalt.Service
+	memory    *redisdb.Watermark // how full the store is; the monitor keeps it
+	usage     *usage.Service     // decides whether a game gets anything new
 }
 
 // openArchive returns the archive of the ledger, nil for none.
@@ -73,15 +73,16 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 
 // newDomains returns the domains on a store. A tool that has no signing keys signs nobody in and
 // opens no rooms of matches.
-func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
+func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
-		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
+		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
+		moneyHalt: moneyhalt.New(db, slog.Default()),
 	}
-	d.ledgers = ledgerstore.New(db, old)
-	d.alarm = audit.NewAlarm(db, d.ledgers, d.stops)
+	d.ledgers = ledgerstore.New(db, ledgerArchive)
+	d.alarm = audit.NewAlarm(db, d.ledgers, d.moneyHalt)
 	d.wallet = wallet.New(db, d.users, wallet.Options{
-		ReceiptTTL: s.IdempotencyTTL, Ledgers: d.ledgers, Stops: d.stops, AfterFold: d.alarm.AuditGames,
+		ReceiptTTL: s.IdempotencyTTL, Ledgers: d.ledgers, Halter: d.moneyHalt, AfterFold: d.alarm.AuditGames,
 	})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
@@ -108,14 +109,13 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
 		AdmitNew: d.usage.AdmitNew, Quotas: roomQuotas(s), CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
-		HasPrizes: d.boards.HasStakes,
+		HasPrizes: d.boards.HasStakes, BoardsConsumer: boardsConsumer(d.boards),
 	})
 	d.games.CheckFeedsOf(d.boards)
-	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
 	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.usage.AdmitNew})
-	d.rooms.SetConsumer(rooms.FeedsMatch, d.tours.RoomEnded)
+	d.rooms.SetMatchConsumer(d.tours.RoomEnded)
 	return d
 }
 
@@ -192,11 +192,13 @@ func newNode(
 	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, storeErrors *logs.StoreErrors,
 	gameServer http.Handler,
 ) (*node, error) {
-	old, err := openArchive(s)
+	ledgerArchive, err := openArchive(s)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{domains: newDomains(db, old, s, mode), settings: s, mode: mode, log: log, logLevel: new(slog.LevelVar)}
+	n := &node{
+		domains: newDomains(db, ledgerArchive, s, mode), settings: s, mode: mode, log: log, logLevel: new(slog.LevelVar),
+	}
 	n.current.Store(&s)
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -208,8 +210,8 @@ func newNode(
 	metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parlor_rooms_parked_total",
 		Help: "Ended rooms that this node parked: a leaderboard or a tournament does not take them.",
-	}, func() float64 { return float64(n.rooms.ParkedCount()) }))
-	if old != nil {
+	}, func() float64 { return float64(n.rooms.DeadLetterCount()) }))
+	if ledgerArchive != nil {
 		lostIn := func() map[int64]int64 { return n.history.LostIn() } // the history reports to the monitor after it
 		n.archiver = archiver.New(db, n.ledgers, archiver.Options{LostIn: lostIn})
 		n.reportArchive(metrics)
@@ -242,7 +244,7 @@ func newNode(
 		Limiter:     n.limiter,
 		Idempotency: n.idempotency,
 		Readiness:   n.monitor,
-		Stops:       n.stops,
+		MoneyHalt:   n.moneyHalt,
 		Accounts: accounts.New(accounts.Deps{
 			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
 		}),
@@ -261,8 +263,8 @@ func newNode(
 	return n, nil
 }
 
-// confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
-// replica. One more would make every write wait for the slower of two.
+// confirmingReplicas is the number of replicas that must have a change before it is acknowledged,
+// in the mode replica. One more would make every write wait for the slower of two.
 const confirmingReplicas = 1
 
 // reportArchive adds the archive to the metrics and to the checks of the node.

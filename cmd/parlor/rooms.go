@@ -31,16 +31,16 @@ func roomsParkedCommand() *cobra.Command {
 			asJSON, _ := c.Flags().GetBool("json")
 			return withDomains(c, func(d domains) error {
 				if retry != "" {
-					return d.retryParked(c, retry, asJSON)
+					return d.retryDeadLetter(c, retry, asJSON)
 				}
-				list, err := d.rooms.Parked(c.Context(), operator)
+				list, err := d.rooms.DeadLetters(c.Context(), operator)
 				switch {
 				case err != nil:
 					return err
 				case asJSON:
 					return printJSON(c.OutOrStdout(), list)
 				default:
-					return printParked(c.OutOrStdout(), list)
+					return printDeadLetters(c.OutOrStdout(), list)
 				}
 			})
 		},
@@ -50,9 +50,9 @@ func roomsParkedCommand() *cobra.Command {
 	return settingFlags(c, "redis-url", "room-shards", "config")
 }
 
-// retryParked applies a parked room again, and records that.
-func (d domains) retryParked(c *cobra.Command, roomID string, asJSON bool) error {
-	room, err := d.rooms.RetryParked(c.Context(), operator, roomID)
+// retryDeadLetter applies the dead letter of a room again, and records that.
+func (d domains) retryDeadLetter(c *cobra.Command, roomID string, asJSON bool) error {
+	room, err := d.rooms.RetryDeadLetter(c.Context(), operator, roomID)
 	if room.RoomID != "" {
 		d.recordInTrail(c.Context(), err, trail.Write{
 			Action: "retryParkedRoom", Target: "room:" + room.RoomID, Before: room,
@@ -69,15 +69,15 @@ func (d domains) retryParked(c *cobra.Command, roomID string, asJSON bool) error
 	return err
 }
 
-func printParked(out io.Writer, list []rooms.ParkedRoom) error {
+func printDeadLetters(out io.Writer, list []rooms.DeadLetter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "room\tgame\tconsumer\tended\tproblem")
 	for _, r := range list {
-		game, feeds, ended := "-", "-", "-"
+		game, consumer, ended := "-", "-", "-"
 		if r.GameID != 0 {
-			game, feeds, ended = fmt.Sprint(r.GameID), r.Feeds, wire.FormatTime(r.EndedAt)
+			game, consumer, ended = fmt.Sprint(r.GameID), r.Consumer, wire.FormatTime(r.EndedAt)
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.RoomID, game, feeds, ended, r.Problem)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.RoomID, game, consumer, ended, r.Problem)
 	}
 	return w.Flush()
 }

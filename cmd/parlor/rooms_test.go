@@ -66,7 +66,7 @@ func (n operatorNode) trailOf(t *testing.T, target string) (actions []string, af
 	return actions, after
 }
 
-func TestAParkedRoomIsPrintedAndTriedAgain(t *testing.T) {
+func TestADeadLetterIsPrintedAndTriedAgain(t *testing.T) {
 	n := startSeeded(t)
 	n.admin(t, http.StatusCreated, http.MethodPost, "games/1/leaderboards",
 		map[string]any{"board": "wins", "name": "Wins", "writers": "rooms", "operator": "sum"})
@@ -84,7 +84,7 @@ func TestAParkedRoomIsPrintedAndTriedAgain(t *testing.T) {
 		"roomId": room, "results": []any{map[string]any{"userId": 1, "place": 2}, map[string]any{"userId": 2, "place": 1}},
 	}, "Idempotency-Key", "the-result")
 	var printed string
-	redistest.Eventually(t, "the room is parked", func() bool {
+	redistest.Eventually(t, "the room has a dead letter", func() bool {
 		_, printed = n.tool(t, "rooms", "parked")
 		return strings.Contains(printed, room)
 	})
@@ -96,7 +96,7 @@ func TestAParkedRoomIsPrintedAndTriedAgain(t *testing.T) {
 		!strings.HasPrefix(out, "parlor: board_not_found") {
 		t.Errorf("without the leaderboard it exits %d: %s", status, out)
 	}
-	var list []rooms.ParkedRoom
+	var list []rooms.DeadLetter
 	status, out := n.tool(t, "rooms", "parked", "--json")
 	if err := wire.Unmarshal([]byte(out), &list); err != nil || status != 0 || len(list) != 1 || list[0].RoomID != room {
 		t.Errorf("exits %d: %v\n%s", status, err, out)
@@ -111,7 +111,7 @@ func TestAParkedRoomIsPrintedAndTriedAgain(t *testing.T) {
 		t.Errorf("a second time it exits %d: %s", status, out)
 	}
 	if _, out := n.tool(t, "rooms", "parked"); strings.Contains(out, room) {
-		t.Errorf("it is parked still:\n%s", out)
+		t.Errorf("it is a dead letter still:\n%s", out)
 	}
 	if _, out := n.tool(t, "boards", "top", "wins", "--game", "1"); !strings.Contains(out, "bob") {
 		t.Errorf("the winner is not on the leaderboard:\n%s", out)

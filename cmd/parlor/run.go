@@ -85,7 +85,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	return err
 }
 
-// portAttempts is how many ports a node for development tries.
+// portAttempts bounds the ports that a node for development tries.
 const portAttempts = 20
 
 // listenPublic listens at the public address, or at the next free port where a node for development
@@ -132,7 +132,7 @@ func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
 	n.nodes.Advertise(n.ownAddress(ctx, listen))
 	group, ctx := errgroup.WithContext(ctx)
 	work := []func(context.Context) error{
-		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
+		n.history.Run, n.rooms.Run, n.wallet.Run, n.moneyHalt.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
 		n.presence.Run, n.usage.Run, n.boards.Run, n.tours.Run, n.apiServer.Run, n.trail.Run,
 	}
 	if n.archiver != nil {

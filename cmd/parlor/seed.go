@@ -28,7 +28,7 @@ import (
 // seededGameName is the name of the example game.
 const seededGameName = "Arcade"
 
-// seededDayLimit is what the server key of the game may credit in a day, of each token.
+// seededDayLimit bounds the credits of the game's server key in a day, of each token.
 const seededDayLimit = "1000000"
 
 var (
@@ -63,7 +63,7 @@ var (
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
 
-// seedResult is what seed created or found.
+// seedResult has the records that seed created or found.
 type seedResult struct {
 	game         games.Game
 	serverKey    string // "" when the game existed: a key is shown once
@@ -170,7 +170,7 @@ func (d domains) findTournament(ctx context.Context, game int64, name string) (t
 	}
 }
 
-// seedBoard creates the leaderboard, with a score of each player who has none in its season.
+// seedBoard creates the leaderboard, with a score of each player without one in its season.
 func (d domains) seedBoard(ctx context.Context, game int64, players []seededPlayer) error {
 	_, err := d.boards.Create(ctx, operator, game, seededBoard)
 	if err != nil && !errors.Is(err, apierror.BoardExists) {
@@ -301,7 +301,7 @@ func makeInstallation(ctx context.Context, db *redisdb.DB, found redisdb.Install
 	if err := db.CheckRequirements(ctx, redisdb.Requirements{FreeShards: roomShards}); err != nil {
 		return err
 	}
-	return history.Found(ctx, db)
+	return history.CreateInstallation(ctx, db)
 }
 
 func (s *seedResult) print(out io.Writer) {

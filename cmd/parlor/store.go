@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/history"
@@ -53,12 +53,12 @@ func storeStatusCommand() *cobra.Command {
 	return settingFlags(c, "redis-url", "config")
 }
 
-// storeStatus is what `parlor store status` prints.
+// storeStatus is the output of `parlor store status`.
 type storeStatus struct {
 	history.Status
 	Layout string `json:"layout"` // "" when no node has written it yet
 	// StoppedGames are the games that are stopped by themselves.
-	StoppedGames []stops.Stop `json:"stoppedGames"`
+	StoppedGames []moneyhalt.Halt `json:"stoppedGames"`
 	// Problem is why nothing else is read of the store, "" for an installation of this layout.
 	Problem string `json:"problem"`
 
@@ -76,11 +76,11 @@ func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error
 	status := storeStatus{Layout: found.Layout, Problem: found.Problem(), hasOtherLayout: found.HasOtherLayout()}
 	if status.hasOtherLayout {
 		status.Status = history.Status{Installation: found.ID, Former: []string{}, Losses: []history.Loss{}}
-		status.StoppedGames = []stops.Stop{}
+		status.StoppedGames = []moneyhalt.Halt{}
 		return status, nil
 	}
 	if status.Status, err = history.ReadStatus(ctx, db); err == nil {
-		status.StoppedGames, err = stops.ReadAll(ctx, db)
+		status.StoppedGames, err = moneyhalt.ReadAll(ctx, db)
 	}
 	return status, err
 }
@@ -89,8 +89,8 @@ func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error
 func (s storeStatus) verdict() error {
 	losses := s.NotAccepted()
 	switch {
-	case s.Stop != nil:
-		return errors.New(s.Stop.Sentence())
+	case s.Halt != nil:
+		return errors.New(s.Halt.Sentence())
 	case s.Problem != "":
 		return errors.New(s.Problem)
 	case len(losses) > 0:
@@ -158,8 +158,8 @@ func printStatus(to io.Writer, s storeStatus) error {
 	line("epoch", s.Epoch)
 	line("accepted epoch", s.Accepted)
 	switch {
-	case s.Stop != nil:
-		line("money", "stopped at "+wire.FormatTime(s.Stop.At)+" by "+s.Stop.Node+": "+string(s.Stop.Cause))
+	case s.Halt != nil:
+		line("money", "stopped at "+wire.FormatTime(s.Halt.At)+" by "+s.Halt.Node+": "+string(s.Halt.Cause))
 	case s.Problem == "":
 		line("money", "goes on")
 	}

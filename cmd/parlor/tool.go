@@ -17,10 +17,10 @@ import (
 
 // storeError is why a command does not read a store: it is empty, or has another layout.
 type storeError struct {
-	found redisdb.Installation
+	installation redisdb.Installation
 }
 
-func (e storeError) Error() string { return e.found.Problem() }
+func (e storeError) Error() string { return e.installation.Problem() }
 
 // openToolStore opens the store of the settings for a command. It returns a storeError for a store
 // that has no installation of this layout. Every command opens its store here, unless an empty one

@@ -89,7 +89,7 @@ func tournamentID(arg string) (int64, error) {
 	return id, nil
 }
 
-// tournamentReport is what show prints as JSON.
+// tournamentReport is the JSON output of show.
 type tournamentReport struct {
 	Tournament tournaments.Tournament `json:"tournament"`
 	Matches    []tournaments.Match    `json:"matches"` // of the newest round

@@ -52,7 +52,9 @@ func migrateCommand() *cobra.Command {
 			}
 			result, err := migrate.Run(c.Context(), db, migrate.Options{
 				DryRun: dryRun, Lease: lease, Out: out,
-				Found: func(ctx context.Context) error { return history.Found(ctx, db) }, // an audit needs no node
+				CreateInstallation: func(ctx context.Context) error { // an audit needs no node
+					return history.CreateInstallation(ctx, db)
+				},
 			})
 			switch {
 			case err != nil:

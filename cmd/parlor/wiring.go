@@ -11,9 +11,9 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// feedBoards returns the consumer that adds the results of rooms to leaderboards, which know no
+// boardsConsumer returns the consumer that adds the results of rooms to leaderboards, which know no
 // rooms. A room that was cancelled has no result.
-func feedBoards(boards *leaderboards.Service) rooms.Consumer {
+func boardsConsumer(boards *leaderboards.Service) rooms.ResultConsumer {
 	return func(ctx context.Context, e rooms.Ended) error {
 		if e.Status != rooms.Finished {
 			return nil

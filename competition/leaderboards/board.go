@@ -124,14 +124,14 @@ type Entry struct {
 	Hidden      bool              `json:"hidden,omitzero"` // for staff and the player
 }
 
-// Evidence is where a score can be checked.
+// Evidence is the room, the address or the digest by which a score can be checked.
 type Evidence struct {
 	RoomID string `json:"roomId,omitzero"`
 	URL    string `json:"url,omitzero"`
 	Digest string `json:"digest,omitzero"`
 }
 
-// details is what is stored of an entry that few have.
+// details has the values that few entries have.
 type details struct {
 	Metadata wire.RawJSON `json:"metadata,omitzero"`
 	Evidence *Evidence    `json:"evidence,omitzero"`

@@ -22,7 +22,7 @@ const (
 	Ascending  Order = "asc"  // the lowest first
 )
 
-// Operator is what a further score does to an entry.
+// Operator says how a further score changes an entry.
 type Operator string
 
 // All operators. Best keeps the better score by the order of the board.
@@ -43,7 +43,7 @@ const (
 	TiesShared Ties = "shared" // all have the same place: 1, 1, 3
 )
 
-// Writer is who may send scores.
+// Writer is a kind of caller that may send scores.
 type Writer string
 
 // All writers.
@@ -53,7 +53,7 @@ const (
 	WriterRooms   Writer = "rooms"   // finished rooms of a game whose settings name the board
 )
 
-// Writers is who may send scores. A request may name one word instead of a list.
+// Writers are the callers that may send scores. A request may name one word instead of a list.
 type Writers []Writer
 
 // UnmarshalJSON takes one word or a list.
@@ -86,15 +86,15 @@ type Rules struct {
 	MaxPlaySeconds     int64       `json:"maxPlaySeconds,omitzero"` // 0: an hour
 }
 
-// Schedule is when seasons begin: by a cron expression of five fields in a time zone, or at a fixed
-// interval.
+// Schedule says when seasons begin: by a cron expression of five fields in a time zone, or at a
+// fixed interval.
 type Schedule struct {
 	Cron         string `json:"cron,omitzero"`
 	TimeZone     string `json:"timeZone,omitzero"` // of the IANA database
 	EverySeconds int64  `json:"everySeconds,omitzero"`
 }
 
-// Definition is what staff decides of a board. Order, operator, decimals, subscore, ties and shards
+// Definition has the settings of a board. Order, operator, decimals, subscore, ties and shards
 // never change; a change of the others counts from the next season on, unless a patch says now.
 type Definition struct {
 	Board        string       `json:"board"` // its key within the game
@@ -226,13 +226,13 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		errs.Add("rules", "range", "are for scores of players, whom writers does not name")
 	}
 	if d.Prizes != nil && slices.Contains(d.Writers, WriterPlayers) {
-		CheckPaidScores(errs, "rules", d.Order, d.Rules)
+		CheckRulesForPrizes(errs, "rules", d.Order, d.Rules)
 	}
 }
 
-// CheckPaidScores adds an error for each rule that the scores of players lack where somebody is
+// CheckRulesForPrizes adds an error for each rule that the scores of players lack where prizes are
 // paid for them: a bound of the best score, and that a score ends a play. field names the rules.
-func CheckPaidScores(errs *apierror.FieldErrors, field string, order Order, rules *Rules) {
+func CheckRulesForPrizes(errs *apierror.FieldErrors, field string, order Order, rules *Rules) {
 	if rules == nil {
 		rules = &Rules{}
 	}

@@ -328,7 +328,7 @@ func TestABoardWithoutALeagueSendsOneCommandForAScore(t *testing.T) {
 	before := sent.Load()
 	one, to := b.chooseSeason(0, b.seasons[0].opens)
 	call, err := f.prepare(t.Context(), b,
-		&attempt{writer: WriterServer, userID: 1, in: SubmitInput{Score: "2"}}, b.seasons[0].opens)
+		&scoreDraft{writer: WriterServer, userID: 1, in: SubmitInput{Score: "2"}}, b.seasons[0].opens)
 	if err != nil || one == nil || to != 0 {
 		t.Fatal(err)
 	}

@@ -22,14 +22,14 @@ const (
 	MaxLiveAround = 25
 )
 
-// View is what somebody who watches a board gets of it.
+// View selects the part of a board that a watcher gets.
 type View struct {
 	Top    int   // entries from the first on
 	Around int   // entries around that of a player; 0: none
 	UserID int64 // the player; 0 without Around
 }
 
-// LiveSnapshot is what a View shows.
+// LiveSnapshot is the content of a View.
 type LiveSnapshot struct {
 	Season  int64        `json:"season"`
 	Version int64        `json:"version"` // rises with each change of the first 100 entries of the season
@@ -37,7 +37,7 @@ type LiveSnapshot struct {
 	Me      wire.RawJSON `json:"me"`      // the same: around the player's own, none without one; null without Around
 }
 
-// Audience is who watches boards on this node. Its methods must not wait.
+// Audience has the watchers of boards on this node. Its methods must not wait.
 type Audience interface {
 	// Views returns the views of a board that somebody watches, in any order, each once.
 	Views(gameID int64, board string) []View
@@ -100,7 +100,7 @@ type knownEntry struct {
 	readAt time.Time
 }
 
-// liveView is what the watchers of a view have.
+// liveView is a view as its watchers have it.
 type liveView struct {
 	shown     LiveSnapshot
 	me        wire.RawJSON
@@ -376,7 +376,7 @@ func (l *Live) reload(ctx context.Context, b *liveBoard) error {
 // shows the end of the season before and the beginning of the new one.
 func (l *Live) enterSeason(ctx context.Context, b *liveBoard, read *board) error {
 	now := time.Now().UnixMilli()
-	read, err := l.service.roll(ctx, read, now)
+	read, err := l.service.addDueSeasons(ctx, read, now)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const (
 
 var errBadMember = errors.New("a member of a leaderboard does not have its form")
 
-// standing is what a member says of its player.
+// standing is the content of a member: the score of its player.
 type standing struct {
 	member     string
 	score, sub int64 // units; sub is 0 on a board without one
@@ -67,7 +67,7 @@ func decodeMember(d *Definition, member string) (standing, error) {
 	return s, nil
 }
 
-// record is what is stored of a player's entry beside its place in the order.
+// record is the stored entry of a player, without its place in the order.
 type record struct {
 	standing
 	submissions                       int64

@@ -27,8 +27,8 @@ type Prizes struct {
 	ReviewSeconds int64        `json:"reviewSeconds,omitzero"`           // for which a sealed season is HELD
 }
 
-// PrizeRow is what each of some places gets: an amount, a share of the pool, or pieces of an asset
-// without a stock.
+// PrizeRow is the prize of each of some places: an amount, a share of the pool, or pieces of an
+// asset without a stock.
 type PrizeRow struct {
 	FromPlace int         `json:"fromPlace"` // from 1
 	ToPlace   int         `json:"toPlace"`
@@ -168,8 +168,8 @@ func (s *Service) checkPrizes(ctx context.Context, caller principal.Caller, game
 	return errs.Err()
 }
 
-// checkPool adds an error for each amount that is none of the token, and for a table that pays more
-// than its pool.
+// checkPool adds an error for each amount that the token cannot have, and for a table that pays
+// more than its pool.
 func checkPool(errs *apierror.FieldErrors, p *Prizes, token wallet.Token) {
 	read := func(field string, amount *AmountInput) wallet.Units {
 		units, err := wallet.AmountInput(*amount).ToPositiveUnits(token.Decimals)
@@ -365,7 +365,7 @@ func (s *Service) planOf(ctx context.Context, b *board, one *season) ([]prizes.L
 	return slices.DeleteFunc(lines, func(l prizes.Line) bool { return l.Units == 0 && l.AssetID == 0 }), nil
 }
 
-// winnersAtOnce is how many entries are read at once.
+// winnersAtOnce bounds the entries of one read.
 const winnersAtOnce = 500
 
 // readWinners returns the best entries of a season, as many as there are prizes, and those that are
@@ -434,7 +434,7 @@ func (s *Service) payDue(ctx context.Context, b *board) error {
 	}
 	for i := range b.seasons {
 		if one := &b.seasons[i]; one.isPayable(now) {
-			if err := s.payOne(ctx, b, one); err != nil {
+			if err := s.paySeason(ctx, b, one); err != nil {
 				return fmt.Errorf("pay season %d of the board %s: %w", one.number, b.key, err)
 			}
 		}
@@ -442,8 +442,8 @@ func (s *Service) payDue(ctx context.Context, b *board) error {
 	return nil
 }
 
-// payOne pays the prizes of a season and stores that it did.
-func (s *Service) payOne(ctx context.Context, b *board, one *season) error {
+// paySeason pays the prizes of a season and stores that it did.
+func (s *Service) paySeason(ctx context.Context, b *board, one *season) error {
 	result, err := s.pay(ctx, b, one)
 	if err != nil || result == undecided {
 		return err

@@ -26,7 +26,7 @@ func (s *Service) findRanking(ctx context.Context, gameID int64, key string, sco
 		return ranking{}, err
 	}
 	now := time.Now().UnixMilli()
-	if b, err = s.roll(ctx, b, now); err != nil {
+	if b, err = s.addDueSeasons(ctx, b, now); err != nil {
 		return ranking{}, err
 	}
 	one := b.currentAt(now)

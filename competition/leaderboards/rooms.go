@@ -28,8 +28,8 @@ type RoomResult struct {
 }
 
 // PartlyFed is the error of a room that has fed some boards or players and not all. A score of a
-// room is remembered for receiptTTL; whoever sends the room again later must send Fed with it, so
-// that nobody counts twice.
+// room is remembered for receiptTTL; a later repetition of the room must have Fed, so that nobody
+// counts twice.
 type PartlyFed struct {
 	Fed string // "<board>:<user>,<user>;…" in their order
 	Err error
@@ -74,7 +74,7 @@ func (f fedScores) String() string {
 	return b.String()
 }
 
-// RoomPlayer is what a player reached in a room.
+// RoomPlayer is the result of one player of a room.
 type RoomPlayer struct {
 	UserID      int64
 	Place       int    // from 1; 0 for a player who forfeited, who feeds nothing
@@ -268,7 +268,7 @@ func (s *Service) feedPlayer(
 	if err != nil {
 		return err
 	}
-	a := attempt{
+	a := scoreDraft{
 		writer: WriterRooms, userID: userID, playedMS: r.EndedAt.UnixMilli(), caller: roomCaller,
 		in: SubmitInput{Score: score, Evidence: &Evidence{RoomID: r.RoomID}},
 		receipt: idempotency.Receipt{

@@ -12,7 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/validate"
 )
 
-// seasonsAhead is how many seasons to come have their boundaries stored.
+// seasonsAhead is the number of future seasons whose boundaries are stored.
 const seasonsAhead = 4
 
 // maxSeasonsAtOnce bounds how many seasons one change adds, after an outage of days.
@@ -33,7 +33,7 @@ type season struct {
 	outcome  outcome // of its prizes
 }
 
-// outcome is what has become of the prizes of a season.
+// outcome is the state of the prizes of a season.
 type outcome string
 
 const (
@@ -72,12 +72,12 @@ func (s *season) sealsAt() int64 {
 // isOver reports whether the season takes no score any more at a time (ms).
 func (s *season) isOver(ms int64) bool { return s.isSealed || s.closes != 0 && ms >= s.sealsAt() }
 
-// SeasonStatus is how far a season is.
+// SeasonStatus is the stage of a season.
 type SeasonStatus string
 
 // All states of a season, in their order.
 const (
-	SeasonUpcoming SeasonStatus = "UPCOMING" // of a board whose first season has not begun
+	SeasonUpcoming SeasonStatus = "UPCOMING" // of a board before its first season
 	SeasonOpen     SeasonStatus = "OPEN"
 	SeasonClosing  SeasonStatus = "CLOSING" // over; late results are accepted until it is sealed
 	SeasonSealed   SeasonStatus = "SEALED"

@@ -274,7 +274,7 @@ func (s *Service) create(
 	if b, err = s.reload(ctx, gameID, d.Board); err != nil {
 		return Leaderboard{}, err
 	}
-	return s.viewOne(ctx, caller, b)
+	return s.viewBoard(ctx, caller, b)
 }
 
 // Patch changes a board from its next season on, and with NowEffective the season that is open too.
@@ -337,7 +337,7 @@ func (s *Service) Patch(
 	if err != nil {
 		return Leaderboard{}, err
 	}
-	return s.viewOne(ctx, caller, b)
+	return s.viewBoard(ctx, caller, b)
 }
 
 // replan replaces the seasons after one by those of the newest definition.
@@ -462,7 +462,7 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, gameID int64
 	if err != nil {
 		return Leaderboard{}, err
 	}
-	return s.viewOne(ctx, caller, b)
+	return s.viewBoard(ctx, caller, b)
 }
 
 // List returns a page of a game's boards by their keys, and the key after which the next page
@@ -508,7 +508,7 @@ func (s *Service) view(ctx context.Context, caller principal.Caller, boards []*b
 	}
 	rankings := make([]ranking, len(boards))
 	for i, b := range boards {
-		if boards[i], err = s.roll(ctx, b, now); err != nil {
+		if boards[i], err = s.addDueSeasons(ctx, b, now); err != nil {
 			return nil, err
 		}
 		rankings[i] = boards[i].ranking(boards[i].currentAt(now))
@@ -534,7 +534,7 @@ func (s *Service) view(ctx context.Context, caller principal.Caller, boards []*b
 	return views, nil
 }
 
-func (s *Service) viewOne(ctx context.Context, caller principal.Caller, b *board) (Leaderboard, error) {
+func (s *Service) viewBoard(ctx context.Context, caller principal.Caller, b *board) (Leaderboard, error) {
 	views, err := s.view(ctx, caller, []*board{b})
 	if err != nil {
 		return Leaderboard{}, err
@@ -542,9 +542,9 @@ func (s *Service) viewOne(ctx context.Context, caller principal.Caller, b *board
 	return views[0], nil
 }
 
-// roll returns the board with the season of a time (ms). The leader stores seasons ahead; a request
-// does so only where no leader did for a while.
-func (s *Service) roll(ctx context.Context, b *board, nowMS int64) (*board, error) {
+// addDueSeasons returns the board with its seasons up to a time (ms). The leader stores seasons
+// ahead; a request does so only where no leader did for a while.
+func (s *Service) addDueSeasons(ctx context.Context, b *board, nowMS int64) (*board, error) {
 	if last := b.seasons[len(b.seasons)-1]; last.closes == 0 || nowMS < last.closes {
 		return b, nil
 	}
@@ -585,7 +585,7 @@ func (s *Service) ListSeasons(
 	if err != nil {
 		return nil, 0, err
 	}
-	if b, err = s.roll(ctx, b, now); err != nil {
+	if b, err = s.addDueSeasons(ctx, b, now); err != nil {
 		return nil, 0, err
 	}
 	var rankings []ranking

@@ -205,7 +205,7 @@ func (s *store) define(ctx context.Context, gameID int64, key, versionRead strin
 	return reply.Err(scripts.BoardDefine)
 }
 
-// seasonShard is where a season keeps the players of one shard.
+// seasonShard names the keys of a season on one shard.
 type seasonShard struct {
 	keys.BoardShard
 	season  int64
@@ -282,10 +282,10 @@ type submission struct {
 	nonce    string
 }
 
-// receiptTTL is how long the outcome of a score with a key is kept.
+// receiptTTL is the lifetime of the receipt of a score with a key.
 const receiptTTL = 7 * 24 * time.Hour
 
-// submitted is what board_submit returned.
+// submitted is the reply of board_submit.
 type submitted struct {
 	redisdb.Reply
 	replayed bool

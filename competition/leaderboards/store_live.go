@@ -15,7 +15,7 @@ type liveVersion struct {
 	hidden int64 // entries
 }
 
-// livePoll is what a node asks of a board that is watched.
+// livePoll is a node's question about a watched board.
 type livePoll struct {
 	ranking      ranking
 	wantsAll     bool // clock and hidden too

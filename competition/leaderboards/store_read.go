@@ -226,7 +226,7 @@ func (s *store) readRecords(ctx context.Context, r ranking, userIDs []int64) (ma
 	return records, nil
 }
 
-// entryDetails is what is stored of an entry beside its record.
+// entryDetails has the values of an entry that its record lacks.
 type entryDetails struct {
 	details
 	segments string

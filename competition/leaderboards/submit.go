@@ -31,7 +31,7 @@ type SubmitInput struct {
 	Segments map[string]string `json:"segments,omitzero"` // for staff; fixed for a player in a season
 }
 
-// SubmitResult is what a score did.
+// SubmitResult is the effect of a score.
 type SubmitResult struct {
 	Entry    Entry     `json:"entry"`    // as it is now
 	Changed  bool      `json:"changed"`  // whether the score has changed the entry
@@ -54,8 +54,8 @@ const (
 
 var playPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
 
-// attempt is a valid score on its way to the store.
-type attempt struct {
+// scoreDraft is a valid score on its way to the store.
+type scoreDraft struct {
 	writer   Writer
 	userID   int64
 	in       SubmitInput
@@ -84,7 +84,7 @@ func (s *Service) Submit(
 	if err != nil {
 		return SubmitResult{}, err
 	}
-	a := attempt{writer: WriterServer, userID: in.UserID, in: in, caller: caller.ActorID(), receipt: rc}
+	a := scoreDraft{writer: WriterServer, userID: in.UserID, in: in, caller: caller.ActorID(), receipt: rc}
 	if caller.Role == principal.Player {
 		a.writer, a.userID = WriterPlayers, caller.UserID
 		if err := s.findPlay(ctx, b, &a); err != nil {
@@ -93,7 +93,7 @@ func (s *Service) Submit(
 	} else if in.PlayedAt != nil {
 		a.playedMS = max(in.PlayedAt.UnixMilli(), 1)
 	}
-	if err := s.checkAttempt(ctx, b, &a); err != nil {
+	if err := s.checkSubmission(ctx, b, &a); err != nil {
 		return SubmitResult{}, err
 	}
 	if caller.Role != principal.Player {
@@ -107,7 +107,7 @@ func (s *Service) Submit(
 	return s.submit(ctx, b, a)
 }
 
-// BatchResult is what one score of a batch did: its entry or its error.
+// BatchResult is the effect of one score of a batch: its entry or its error.
 type BatchResult struct {
 	UserID int64  `json:"userId"`
 	Entry  *Entry `json:"entry,omitzero"`
@@ -154,16 +154,16 @@ func isOfBatch(e *apierror.Error) bool {
 
 // findPlay makes the start of the play that a score names the time at which the score was played. A
 // play that is not known has none.
-func (s *Service) findPlay(ctx context.Context, b *board, a *attempt) (err error) {
+func (s *Service) findPlay(ctx context.Context, b *board, a *scoreDraft) (err error) {
 	if playPattern.MatchString(a.in.PlayID) {
 		a.playedMS, err = s.store.playStart(ctx, b, a.userID, a.in.PlayID)
 	}
 	return err
 }
 
-// checkAttempt checks a score by the definition of the season that takes it by the clock of this
+// checkSubmission checks a score by the definition of the season that takes it by the clock of this
 // node: what the next seasons have does not count in this one.
-func (s *Service) checkAttempt(ctx context.Context, b *board, a *attempt) error {
+func (s *Service) checkSubmission(ctx context.Context, b *board, a *scoreDraft) error {
 	b, one, err := s.likelySeason(ctx, b, a.playedMS)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *Service) checkAttempt(ctx context.Context, b *board, a *attempt) error 
 // clock of this node, and the current one where none does: then the store's clock decides.
 func (s *Service) likelySeason(ctx context.Context, b *board, playedMS int64) (*board, *season, error) {
 	now := time.Now().UnixMilli()
-	b, err := s.roll(ctx, b, now)
+	b, err := s.addDueSeasons(ctx, b, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Service) likelySeason(ctx context.Context, b *board, playedMS int64) (*
 }
 
 // checkFor is check by the definition of a season, unless that was the last one.
-func (a *attempt) checkFor(b *board, one *season) error {
+func (a *scoreDraft) checkFor(b *board, one *season) error {
 	if a.checkedBy == one.definition {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (a *attempt) checkFor(b *board, one *season) error {
 
 // check returns invalid_request with every faulty field, and forbidden for a writer whom the
 // definition does not name.
-func (a *attempt) check(d *Definition) error {
+func (a *scoreDraft) check(d *Definition) error {
 	switch {
 	case d.mayWrite(a.writer):
 	case a.writer == WriterRooms:
@@ -254,7 +254,7 @@ func checkScore(errs *apierror.FieldErrors, field string, score ScoreInput, deci
 	}
 }
 
-func (a *attempt) checkDetails(errs *apierror.FieldErrors) {
+func (a *scoreDraft) checkDetails(errs *apierror.FieldErrors) {
 	stored := details{Evidence: a.in.Evidence}
 	if len(a.in.Metadata) > 0 && string(a.in.Metadata) != "null" {
 		stored.Metadata = validate.Object(errs, "metadata", a.in.Metadata, maxDetailsKiB)
@@ -281,7 +281,7 @@ func (a *attempt) checkDetails(errs *apierror.FieldErrors) {
 }
 
 // checkSegments sets the segments in the order of the definition.
-func (a *attempt) checkSegments(errs *apierror.FieldErrors, d *Definition) {
+func (a *scoreDraft) checkSegments(errs *apierror.FieldErrors, d *Definition) {
 	var list []string
 	for _, segment := range d.Segments {
 		value, ok := a.in.Segments[segment]
@@ -301,7 +301,7 @@ func (a *attempt) checkSegments(errs *apierror.FieldErrors, d *Definition) {
 }
 
 // submit adds a score to its season and reads the entry.
-func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult, error) {
+func (s *Service) submit(ctx context.Context, b *board, a scoreDraft) (SubmitResult, error) {
 	call, result, err := s.addScore(ctx, b, a)
 	if err == nil {
 		result.Entry, err = s.readEntry(ctx, call.board.ranking(call.season), call.userID, true)
@@ -312,10 +312,10 @@ func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult
 // addScore adds a score to its season and returns the call that did, with the season of the first
 // request when it is a replay. The season is chosen by the clock of this node at first, and by the
 // store's when the script did not take it.
-func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission, SubmitResult, error) {
+func (s *Service) addScore(ctx context.Context, b *board, a scoreDraft) (submission, SubmitResult, error) {
 	fail := func(err error) (submission, SubmitResult, error) { return submission{}, SubmitResult{}, err }
 	if a.checkedBy == 0 {
-		if err := s.checkAttempt(ctx, b, &a); err != nil {
+		if err := s.checkSubmission(ctx, b, &a); err != nil {
 			return fail(err)
 		}
 	}
@@ -374,8 +374,8 @@ const neverOpen = 1
 
 // prepare chooses the season of a score at a time (ms) and checks the rules that need no entry. The
 // definition of that season alone decides who may write and by which rules.
-func (s *Service) prepare(ctx context.Context, b *board, a *attempt, nowMS int64) (submission, error) {
-	b, err := s.roll(ctx, b, nowMS)
+func (s *Service) prepare(ctx context.Context, b *board, a *scoreDraft, nowMS int64) (submission, error) {
+	b, err := s.addDueSeasons(ctx, b, nowMS)
 	if err != nil {
 		return submission{}, err
 	}
@@ -463,7 +463,7 @@ func (b *board) chooseSeason(playedMS, nowMS int64) (one *season, to int64) {
 	return one, one.sealsAt()
 }
 
-// toResult returns the result of a score but for its entry. A replay gets the season of its first
+// toResult returns the result of a score without its entry. A replay gets the season of its first
 // request.
 func toResult(call *submission, r submitted) (SubmitResult, error) {
 	if err := errorOf(r.Reply); err != nil {
@@ -515,7 +515,7 @@ func (s *Service) startPlay(
 	if err != nil {
 		return Play{}, err
 	}
-	if b, err = s.roll(ctx, b, now); err != nil {
+	if b, err = s.addDueSeasons(ctx, b, now); err != nil {
 		return Play{}, err
 	}
 	one := b.seasonAt(now)
@@ -539,6 +539,6 @@ func (s *Service) startPlay(
 	return Play{PlayID: id, StartedAt: at, ExpiresAt: at.Add(longest)}, nil
 }
 
-// playMemory is how long a play is remembered after it has expired, so that a late score is
+// playMemory is the time for which an expired play is remembered, so that a late score is
 // play_expired and not play_not_found.
 const playMemory = time.Hour

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// soon is how long before the end of a season its game is looked at each second.
+	// soon is the time before the end of a season in which its game is looked at each second.
 	soon = 90 * time.Second
-	// boardsInTurn is how many boards of a game the leader looks at before other games have their
+	// boardsInTurn bounds the boards of a game that the leader handles before other games have their
 	// turn.
 	boardsInTurn = 20
-	// turnsFor is how long it goes on with games that have more to do, before it hears of others.
+	// turnsFor bounds the time on games with more to do before it reads of other games.
 	turnsFor = time.Second
 	// lookEvery is how often boards are looked at that are not due, boardsLookedAt of a game: nodes of
 	// a release before do not say when a board is due.
@@ -29,17 +29,17 @@ const (
 	// retryAfter is when a board that could not be kept is tried again, or one that has no money for
 	// its prizes.
 	retryAfter = time.Minute
-	// latestDue is when a board is looked at when nothing is known to become due.
+	// latestDue is the time of the next look at a board for which nothing is known to become due.
 	latestDue = time.Hour
 )
 
-// sweeps is what the leader remembers. Only one goroutine uses it at a time.
+// sweeps is the leader's memory. Only one goroutine uses it at a time.
 type sweeps struct {
 	mu    sync.Mutex
 	games map[int64]*gameSweep
 }
 
-// gameSweep is what the leader remembers of a game.
+// gameSweep is the leader's memory of a game.
 type gameSweep struct {
 	lookedAt time.Time // at boards that are not due
 	lookFrom string    // the board behind which the next such look begins

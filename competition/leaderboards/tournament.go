@@ -35,7 +35,7 @@ func (s *Service) Create(
 	return s.create(ctx, caller, gameID, d)
 }
 
-// CreateForTournament makes the board of a tournament. Made twice it is made once.
+// CreateForTournament makes the board of a tournament. A second call changes nothing.
 func (s *Service) CreateForTournament(ctx context.Context, gameID int64, d Definition) error {
 	if _, err := s.load(ctx, gameID, d.Board); !errors.Is(err, apierror.BoardNotFound) {
 		return err

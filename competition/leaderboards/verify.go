@@ -12,7 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 )
 
-// Verification is what a season has, and what of it does not fit together.
+// Verification has the counts of a season and its contradictions.
 type Verification struct {
 	Board       string       `json:"board"`
 	Season      int64        `json:"season"`

@@ -8,7 +8,7 @@ import (
 
 // pairElimination returns a round of a bracket. In the first one the best seed meets the last, and
 // so on; the places that nobody has are byes for the highest seeds. In a later one the winners of
-// two neighbouring matches meet. Who has no opponent any more has a bye.
+// two neighbouring matches meet. A player without an opponent has a bye.
 func pairElimination(round int, players []contestant, decided []outcome) []pairing {
 	bySeed := slices.Clone(players)
 	slices.SortFunc(bySeed, func(a, b contestant) int { return cmp.Compare(a.Seed, b.Seed) })

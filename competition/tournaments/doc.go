@@ -79,15 +79,15 @@
 // The fee is a stake: the limits that players set for themselves hold for it, as for the entry of a
 // room. A prize counts in them as the payout of a room does: it lessens a player's losses.
 //
-// The pot is divided by the functions that rooms use. Who is disqualified gets nothing. With nobody
-// to pay, or when nobody has come to any match, every fee goes back: the house has a part of a
-// result only.
+// The pot is divided by the functions that rooms use. A disqualified player gets nothing. With
+// nobody to pay, or when nobody has come to any match, every fee goes back: the house has a part of
+// a result only.
 //
-// Who leaves after the start keeps points and place, and the fee stays in the pot. Who comes back
-// in a round in which players may join late pays no second fee and keeps byes and points; a missed
-// round is worth nothing.
+// A player who leaves after the start keeps points and place, and the fee stays in the pot. Who
+// comes back in a round in which players may join late pays no second fee and keeps byes and
+// points; a missed round is worth nothing.
 //
-// Who did not check in is out, begins no play and has no place, whoever sends a score of them.
+// A player who did not check in is out, begins no play and has no place, even if a score arrives.
 //
 // A match that one player came to is a walkover; one that nobody came to is lost by both.
 //
@@ -100,5 +100,5 @@
 // Whose fee went back by that rule is out of the tournament and gets nothing of the pot, which has
 // that fee no more. The places behind move up to what is paid.
 //
-// Without a time to check in, because the store was away then, all entrants are taken as there.
+// If the time to check in passed while the store was away, all entrants count as checked in.
 package tournaments

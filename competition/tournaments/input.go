@@ -53,13 +53,13 @@ type CreateInput struct {
 	Metadata   wire.RawJSON `json:"metadata,omitzero"`                   // a JSON object; default: {}
 }
 
-// AddedPrizeInput is what staff adds to the pot. Both members are required.
+// AddedPrizeInput is a prize that staff add to the pot. Both members are required.
 type AddedPrizeInput struct {
 	Amount wallet.AmountInput `json:"amount"`
 	From   Funds              `json:"from"`
 }
 
-// BoardInput is what staff decides of the leaderboard of a score tournament.
+// BoardInput has the settings of the leaderboard of a score tournament.
 type BoardInput struct {
 	Order        leaderboards.Order    `json:"order,omitzero" given:"nonzero"`    // default: desc
 	Operator     leaderboards.Operator `json:"operator,omitzero" given:"nonzero"` // default: best
@@ -69,7 +69,7 @@ type BoardInput struct {
 	GraceSeconds int64                 `json:"graceSeconds,omitzero"`
 }
 
-// RoomInput is what staff decides of the rooms of matches.
+// RoomInput has the settings of the rooms of matches.
 type RoomInput struct {
 	MaxPlayers *int            `json:"maxPlayers,omitzero"`                 // 2
 	Metadata   wire.RawJSON    `json:"metadata,omitzero"`                   // default: {}
@@ -347,7 +347,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		return
 	}
 	if d.hasStakes() {
-		leaderboards.CheckPaidScores(errs, "board.rules", b.Order, b.Rules)
+		leaderboards.CheckRulesForPrizes(errs, "board.rules", b.Order, b.Rules)
 	}
 }
 

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// toursAtOnce is how many tournaments of a game the leader looks at before it looks at others.
+	// toursAtOnce bounds the tournaments of a game that the leader handles before those of other
+	// games.
 	toursAtOnce = 100
-	// soon is how long before something is to be done in a game the leader looks at it each second.
+	// soon is the time before something is due in a game in which the leader looks at the game each
+	// second.
 	soon = 90 * time.Second
 	// stepsAtOnce bounds what the leader does with one tournament before it goes on with others.
 	stepsAtOnce = 200
@@ -47,7 +49,7 @@ func (s *Service) driveGames(ctx context.Context, fence int64, gameIDs []int64) 
 			unfinished = append(unfinished, gameID)
 			continue
 		}
-		isBusy, err := s.driveGame(ctx, leadOf(fence), gameID)
+		isBusy, err := s.driveGame(ctx, formatFence(fence), gameID)
 		if errs = append(errs, err); isBusy || err != nil {
 			unfinished = append(unfinished, gameID)
 		}
@@ -60,7 +62,7 @@ func (s *Service) driveGames(ctx context.Context, fence int64, gameIDs []int64) 
 
 // driveGame looks at the tournaments of a game that are due. It reports whether to look again in a
 // second. A tournament that fails holds up no other.
-func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy bool, err error) {
+func (s *Service) driveGame(ctx context.Context, by leaderFence, gameID int64) (isBusy bool, err error) {
 	now, err := s.store.db.ReadClockToEnd(ctx)
 	if err != nil {
 		return false, err
@@ -86,7 +88,7 @@ func (s *Service) driveGame(ctx context.Context, by lead, gameID int64) (isBusy 
 }
 
 // drive does what is to be done in a tournament now.
-func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
+func (s *Service) drive(ctx context.Context, by leaderFence, gameID, id int64) error {
 	for range stepsAtOnce {
 		t, err := s.store.load(ctx, gameID, id)
 		if errors.Is(err, apierror.TournamentNotFound) {
@@ -113,7 +115,7 @@ func (s *Service) drive(ctx context.Context, by lead, gameID, id int64) error {
 
 // step does the next thing that is to be done in a tournament. It reports whether there may be more
 // to do now.
-func (s *Service) step(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) step(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	d := &t.definition
 	switch t.status {
 	case Announced, Registration, CheckIn:
@@ -184,7 +186,7 @@ func (s *Service) pay(ctx context.Context, t *tour) error {
 	return err
 }
 
-// payout is what a player gets of the pot.
+// payout is a player's share of the pot.
 type payout struct {
 	userID int64
 	place  int
@@ -212,7 +214,7 @@ func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payout
 
 // settleTour ends the play of a tournament, whose places are those of the players who may be paid.
 // With nobody to pay every fee goes back: the house has a rake of a result only.
-func (s *Service) settleTour(ctx context.Context, by lead, t *tour, places []payout) error {
+func (s *Service) settleTour(ctx context.Context, by leaderFence, t *tour, places []payout) error {
 	if len(places) == 0 {
 		return s.store.cancel(ctx, by, t.gameID, t.id, Unplayed)
 	}

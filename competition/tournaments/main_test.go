@@ -248,7 +248,7 @@ func (f *fixture) settlers(m Match) []principal.Caller {
 // report reports the end of the room of a match.
 func (f *fixture) report(m Match, ended rooms.Ended) error {
 	ended.GameID = f.gameID
-	ended.Feeds = fmt.Sprintf("t.%d.%s.%d", f.tourOf(*m.RoomID), m.ID, m.Attempt)
+	ended.Consumer = fmt.Sprintf("t.%d.%s.%d", f.tourOf(*m.RoomID), m.ID, m.Attempt)
 	return f.RoomEnded(f.t.Context(), ended)
 }
 
@@ -259,7 +259,7 @@ func (f *fixture) tourOf(roomID string) int64 {
 	settings := testkit.Must(f.db.Client.HGet(f.t.Context(), keys.Room(shard, roomID), "settings").Result())(f.t)
 	for i := len(settings) - 1; ; i-- {
 		if settings[i] == '|' {
-			id, _, _, ok := parseFeeds(settings[i+1:])
+			id, _, _, ok := parseConsumer(settings[i+1:])
 			if !ok {
 				f.t.Fatalf("the room feeds %q", settings[i+1:])
 			}

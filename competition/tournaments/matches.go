@@ -16,16 +16,16 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// reportGrace is how long after the timeout of its room a match waits for the result, which another
-// node may have to find.
+// reportGrace is the time after the timeout of its room in which a match waits for the result,
+// which another node may have to find.
 const reportGrace = time.Minute
 
-// roundWait is how long a match may wait for its room.
+// roundWait bounds the wait of a match for its room.
 func (d *Definition) roundWait() time.Duration { return d.noShow() + d.matchTimeout() }
 
 func (d *Definition) noShow() time.Duration { return time.Duration(d.NoShowSeconds) * time.Second }
 
-// dispute is how long a dispute waits for staff.
+// dispute is the time in which staff may decide a dispute.
 func (d *Definition) dispute() time.Duration {
 	return time.Duration(cmp.Or(d.DisputeSeconds, defaultDisputeSeconds)) * time.Second
 }
@@ -80,7 +80,7 @@ func (d *Definition) replayed(m *Match) matchChange {
 	return c
 }
 
-// isByConsensus reports whether the players say who has won.
+// isByConsensus reports whether the players report the winner.
 func (d *Definition) isByConsensus() bool { return d.Room.SettledBy == rooms.SettledByConsensus }
 
 // drawn returns the change of a match that ended in a draw, which all players reported, or the
@@ -145,24 +145,24 @@ func (t *tour) unreported(m *Match, reason string) matchChange {
 	}
 }
 
-// field is who plays in a tournament, and what is decided.
-type field struct {
+// participants are the players of a tournament by seed, with what is decided between them.
+type participants struct {
 	contestants []contestant
 	seeds       []int64 // user ids in the order of their seeds
 	decided     []outcome
 	isPlayed    bool // somebody has come to a match
 }
 
-// readField returns the field of a tournament. Before the first round it draws the seeds; later it
-// adds those who joined late behind the others.
-func (s *Service) readField(ctx context.Context, t *tour) (field, error) {
+// readParticipants returns the participants of a tournament. Before the first round it draws the
+// seeds; later it adds those who joined late behind the others.
+func (s *Service) readParticipants(ctx context.Context, t *tour) (participants, error) {
 	entrants, err := s.store.readAllEntrants(ctx, t)
 	if err != nil {
-		return field{}, err
+		return participants{}, err
 	}
-	f := field{}
+	f := participants{}
 	if f.seeds, err = s.store.readSeeds(ctx, t); err != nil {
-		return field{}, err
+		return participants{}, err
 	}
 	isSeeded := make(map[int64]bool, len(f.seeds))
 	for _, userID := range f.seeds {
@@ -217,7 +217,7 @@ func (s *Service) readField(ctx context.Context, t *tour) (field, error) {
 }
 
 // playing returns how many can still be paired.
-func (f *field) playing() int {
+func (f *participants) playing() int {
 	n := 0
 	for _, c := range f.contestants {
 		if !c.IsOut {
@@ -233,8 +233,8 @@ func (t *tour) rounds() int { return roundsFor(&t.definition, t.entrants) }
 // beginRound pairs the next round, or settles the tournament when the last one is over. A round
 // that nobody can play is not begun: in a bracket the rounds are few, and who lost is still
 // counted. A tournament that needs another round, and has no time for one, is cancelled.
-func (s *Service) beginRound(ctx context.Context, by lead, t *tour, hasTime bool) error {
-	f, err := s.readField(ctx, t)
+func (s *Service) beginRound(ctx context.Context, by leaderFence, t *tour, hasTime bool) error {
+	f, err := s.readParticipants(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func placesOf(results []*result) []payout {
 // a tournament whose last round is over is settled: else the loser of a final would get the fee
 // back by a contradiction that staff has no time to decide. It reports whether there may be more to
 // do now.
-func (s *Service) expire(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) expire(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	if t.round > 0 && t.open == 0 {
 		return true, s.beginRound(ctx, by, t, false)
 	}
@@ -351,7 +351,7 @@ func (s *Service) readUndecided(ctx context.Context, t *tour) (roundInfo, []Matc
 
 // driveMatches does what is to be done in the undecided matches of the round. It reports whether
 // there may be more to do now.
-func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) driveMatches(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	info, matches, err := s.readUndecided(ctx, t)
 	if err != nil {
 		return false, err
@@ -377,7 +377,7 @@ func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.T
 
 // driveMatch does what is to be done in an undecided match. It reports whether it did something.
 func (s *Service) driveMatch(
-	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, states map[int64]EntrantStatus, now time.Time,
+	ctx context.Context, by leaderFence, t *tour, m *Match, info roundInfo, states map[int64]EntrantStatus, now time.Time,
 ) (isChanged bool, err error) {
 	if c, isDecided := withoutThoseOut(m, states); isDecided {
 		return true, s.decideWithoutRoom(ctx, by, t, m, c)
@@ -400,7 +400,7 @@ func (s *Service) driveMatch(
 
 // decideByRoom decides a match at its deadline by what became of its room, or gives it more time:
 // while players may contradict a report, and while staff may decide a dispute.
-func (s *Service) decideByRoom(ctx context.Context, by lead, t *tour, m *Match, now time.Time) error {
+func (s *Service) decideByRoom(ctx context.Context, by leaderFence, t *tour, m *Match, now time.Time) error {
 	room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
 		room.Ended.Reason, err = rooms.ReasonDisputeRefunded, nil
@@ -429,7 +429,7 @@ func (s *Service) decideByRoom(ctx context.Context, by lead, t *tour, m *Match, 
 }
 
 // change stores a change of a match.
-func (s *Service) change(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+func (s *Service) change(ctx context.Context, by leaderFence, t *tour, m *Match, c matchChange) error {
 	if c.reason == Refunded {
 		return s.store.refund(ctx, by, t, m, c)
 	}
@@ -437,7 +437,7 @@ func (s *Service) change(ctx context.Context, by lead, t *tour, m *Match, c matc
 }
 
 // decideWithoutRoom changes a match and ends the room that it had.
-func (s *Service) decideWithoutRoom(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+func (s *Service) decideWithoutRoom(ctx context.Context, by leaderFence, t *tour, m *Match, c matchChange) error {
 	err := s.change(ctx, by, t, m, c)
 	if err == nil {
 		s.closeRoom(ctx, t, m)
@@ -476,7 +476,7 @@ func hasDisqualified(m *Match, states map[int64]EntrantStatus) bool {
 
 // openRoom opens the room of a match. One that cannot be opened is tried again until the deadline.
 func (s *Service) openRoom(
-	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, now time.Time,
+	ctx context.Context, by leaderFence, t *tour, m *Match, info roundInfo, now time.Time,
 ) (isOpen bool, err error) {
 	d := &t.definition
 	// The rooms of a large round are opened one after the other, for longer than players may take.
@@ -506,7 +506,7 @@ func (s *Service) openRoom(
 
 // decideByPresence decides a match at its deadline by who sits in its room. It reports whether it
 // did something.
-func (s *Service) decideByPresence(ctx context.Context, by lead, t *tour, m *Match) (bool, error) {
+func (s *Service) decideByPresence(ctx context.Context, by leaderFence, t *tour, m *Match) (bool, error) {
 	status, present, err := s.Rooms.CloseMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
 		status, present, err = rooms.Cancelled, []int64{m.Players[0].UserID, m.Players[1].UserID}, nil
@@ -563,11 +563,11 @@ func (s *Service) cancelRooms(ctx context.Context, t *tour) error {
 // be called again with the same room. What is decided already, or belongs to an earlier attempt,
 // changes nothing.
 func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
-	id, matchID, attempt, ok := parseFeeds(e.Feeds)
+	id, matchID, attempt, ok := parseConsumer(e.Consumer)
 	if !ok {
-		return apierror.InvalidRequest.WithReason("the room feeds no match: %s", e.Feeds)
+		return apierror.InvalidRequest.WithReason("the room feeds no match: %s", e.Consumer)
 	}
-	for try := range maxAttempts {
+	for try := range maxTries {
 		t, err := s.store.load(ctx, e.GameID, id)
 		if err != nil {
 			return err
@@ -600,7 +600,7 @@ func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 				c = decided
 			}
 		}
-		err = s.change(ctx, byStaff, t, &m, c)
+		err = s.change(ctx, noFence, t, &m, c)
 		if errors.Is(err, redisdb.ErrStale) {
 			continue
 		}
@@ -627,10 +627,10 @@ func (t *tour) finished(m *Match, e rooms.Ended) matchChange {
 	return t.drawn(m)
 }
 
-// parseFeeds returns the match that a room feeds: "t.<tournament>.<match>.<attempt>".
-func parseFeeds(feeds string) (id int64, matchID string, attempt int, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(feeds, rooms.FeedsMatch), ".")
-	if !strings.HasPrefix(feeds, rooms.FeedsMatch) || len(parts) != 3 {
+// parseConsumer returns the match of a result consumer: "t.<tournament>.<match>.<attempt>".
+func parseConsumer(consumer string) (id int64, matchID string, attempt int, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(consumer, rooms.MatchConsumerPrefix), ".")
+	if !strings.HasPrefix(consumer, rooms.MatchConsumerPrefix) || len(parts) != 3 {
 		return 0, "", 0, false
 	}
 	id, idErr := strconv.ParseInt(parts[0], 10, 64)

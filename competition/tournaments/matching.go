@@ -1,9 +1,9 @@
 package tournaments
 
 // augment pairs as many players as possible without a repeat, so that a repeat is left only where
-// no pairing of the round is without one. Who is paired stays so, maybe with another opponent. It
-// is Edmonds' blossom algorithm.
-func (f *swissField) augment(mate []int) {
+// no pairing of the round is without one. A paired player stays paired, maybe with another
+// opponent. It is Edmonds' blossom algorithm.
+func (f *swissRound) augment(mate []int) {
 	for i := range mate {
 		if mate[i] == unpaired {
 			s := newBlossomSearch(f, mate)
@@ -18,7 +18,7 @@ func (f *swissField) augment(mate []int) {
 // between two players who are unpaired. Paths grow from the first player in a tree. An odd cycle in
 // it, a blossom, counts as one player: its base.
 type blossomSearch struct {
-	field  *swissField
+	field  *swissRound
 	mate   []int
 	base   []int  // of the blossom that a player is in
 	parent []int  // in the tree, of a player at an odd distance
@@ -26,7 +26,7 @@ type blossomSearch struct {
 	queue  []int
 }
 
-func newBlossomSearch(f *swissField, mate []int) *blossomSearch {
+func newBlossomSearch(f *swissRound, mate []int) *blossomSearch {
 	n := len(mate)
 	s := &blossomSearch{field: f, mate: mate, base: make([]int, n), parent: make([]int, n), isEven: make([]bool, n)}
 	for i := range n {
@@ -35,7 +35,7 @@ func newBlossomSearch(f *swissField, mate []int) *blossomSearch {
 	return s
 }
 
-// findPath returns the other end of an augmenting path from a player, unpaired when there is none.
+// findPath returns the other end of an augmenting path from a player, or unpaired.
 func (s *blossomSearch) findPath(root int) int {
 	s.isEven[root] = true
 	s.queue = append(s.queue, root)

@@ -45,7 +45,7 @@ func (f *fixture) newNode() *fixture {
 	deps := f.Deps
 	deps.Rooms = other.rooms
 	other.Service = New(f.db, deps, Options{})
-	other.rooms.SetConsumer(rooms.FeedsMatch, other.RoomEnded)
+	other.rooms.SetMatchConsumer(other.RoomEnded)
 	return &other
 }
 

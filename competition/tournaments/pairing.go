@@ -128,7 +128,7 @@ func pairRoundRobin(round int, players []contestant) []pairing {
 // long as there is a pairing of the round without that. With an odd number of players one has a
 // bye: the last in the order of those who had the fewest.
 func pairSwiss(players []contestant, decided []outcome) []pairing {
-	f := newSwissField(players, decided)
+	f := newSwissRound(players, decided)
 	mate := f.search()
 	if mate == nil {
 		mate = f.pairGreedily()
@@ -145,16 +145,16 @@ func pairSwiss(players []contestant, decided []outcome) []pairing {
 	return pairs
 }
 
-// swissField is the players of one round by points, then seed. A bye is the last of them.
-type swissField struct {
+// swissRound has the players of one round by points, then seed. The bye is last.
+type swissRound struct {
 	order   []contestant
 	met     [][]int // indexes of opponents so far
 	mayRest []bool  // may have the bye
 	hasBye  bool
 }
 
-func newSwissField(players []contestant, decided []outcome) *swissField {
-	f := &swissField{}
+func newSwissRound(players []contestant, decided []outcome) *swissRound {
+	f := &swissRound{}
 	for _, p := range players {
 		if !p.IsOut {
 			f.order = append(f.order, p)
@@ -206,7 +206,7 @@ func addPoints(points map[int64]int, o outcome) {
 }
 
 // canMeet reports whether two players have not met, or whether a player may have the bye.
-func (f *swissField) canMeet(i, j int) bool {
+func (f *swissRound) canMeet(i, j int) bool {
 	if f.hasBye {
 		switch bye := len(f.order) - 1; bye {
 		case i:
@@ -218,7 +218,7 @@ func (f *swissField) canMeet(i, j int) bool {
 	return !slices.Contains(f.met[i], j)
 }
 
-func (f *swissField) pairing(number, i, j int) pairing {
+func (f *swissRound) pairing(number, i, j int) pairing {
 	a, b := f.order[i], f.order[j]
 	if b.UserID != 0 && b.Seed < a.Seed {
 		a, b = b, a
@@ -233,7 +233,7 @@ const (
 
 // search returns the pairing of a small field without a repeat in which the first has the nearest
 // possible opponent, then the next, and so on; nil when there is none, and for a large field.
-func (f *swissField) search() []int {
+func (f *swissRound) search() []int {
 	n := len(f.order)
 	if n > searchedField {
 		return nil
@@ -267,7 +267,7 @@ func (f *swissField) search() []int {
 
 // pairGreedily gives each player in turn the nearest opponent who is left. The bye goes first, so
 // that somebody who may have it does. Some may stay unpaired.
-func (f *swissField) pairGreedily() []int {
+func (f *swissRound) pairGreedily() []int {
 	n := len(f.order)
 	mate := make([]int, n)
 	for i := range mate {
@@ -293,7 +293,7 @@ func (f *swissField) pairGreedily() []int {
 
 // swapNear pairs those who stayed unpaired by swapping with the nearest pair with which all can
 // meet.
-func (f *swissField) swapNear(mate []int) {
+func (f *swissRound) swapNear(mate []int) {
 	left := unpairedIn(mate)
 	for k := 0; k+1 < len(left); k += 2 {
 		x, y := left[k], left[k+1]
@@ -312,7 +312,7 @@ func (f *swissField) swapNear(mate []int) {
 }
 
 // repeatMatches pairs those who are left with each other. They have met.
-func (f *swissField) repeatMatches(mate []int) {
+func (f *swissRound) repeatMatches(mate []int) {
 	left := unpairedIn(mate)
 	for k := 0; k+1 < len(left); k += 2 {
 		mate[left[k]], mate[left[k+1]] = left[k+1], left[k]

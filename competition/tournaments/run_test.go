@@ -591,10 +591,10 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
 		id := f.create(f.swiss(nil))
 		f.enter(id, 1, 2, 3)
-		testkit.Check(t, f.store.start(t.Context(), byStaff, f.gameID, id, 5))
+		testkit.Check(t, f.store.start(t.Context(), noFence, f.gameID, id, 5))
 		read := testkit.Must(f.store.load(t.Context(), f.gameID, id))(t)
 		testkit.Must(f.Leave(t.Context(), f.player(2), f.gameID, id, idempotency.Receipt{}))(t)
-		testkit.WantError(t, f.beginRound(t.Context(), leadOf(f.fence), read, true), redisdb.ErrStale)
+		testkit.WantError(t, f.beginRound(t.Context(), formatFence(f.fence), read, true), redisdb.ErrStale)
 		f.lead()
 		if list := f.currentMatches(id); len(list) != 1 || list[0].has(2) {
 			t.Errorf("%+v", list)

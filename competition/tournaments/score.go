@@ -31,7 +31,7 @@ type Boards interface {
 // scoreSeason is the season of the board in which a tournament is played.
 const scoreSeason = 1
 
-// scoresAtOnce is how many entries of a board are read at once.
+// scoresAtOnce bounds the entries of a board in one read.
 const scoresAtOnce = 100
 
 // boardDefinition returns the board of a score tournament.
@@ -83,7 +83,7 @@ func (s *Service) StartAttempt(
 		return s.countAttempt(ctx, t, caller.UserID)
 	}
 	play, err := s.Boards.StartTournamentPlay(ctx, caller, gameID, id)
-	if errors.Is(err, apierror.BoardNotFound) { // the leader has not come to it yet
+	if errors.Is(err, apierror.BoardNotFound) { // the leader has still to reach it
 		if err = s.Boards.CreateForTournament(ctx, gameID, t.boardDefinition()); err == nil {
 			play, err = s.Boards.StartTournamentPlay(ctx, caller, gameID, id)
 		}
@@ -129,7 +129,7 @@ func (s *Service) countAttempt(ctx context.Context, t *tour, userID int64) (Atte
 
 // driveScore makes the board of a score tournament, ends its season at endsAt, and settles when
 // that takes no late scores any more.
-func (s *Service) driveScore(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
+func (s *Service) driveScore(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	if now.Before(*t.definition.EndsAt) {
 		return false, s.Boards.CreateForTournament(ctx, t.gameID, t.boardDefinition())
 	}

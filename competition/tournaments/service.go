@@ -102,8 +102,8 @@ type tableID struct {
 // tournamentWork is the kind of the background work for package leader, and the name of its lock.
 const tournamentWork = "tours"
 
-// maxAttempts bounds how often something is done again that others changed meanwhile.
-const maxAttempts = 16
+// maxTries bounds how often something is done again that others changed meanwhile.
+const maxTries = 16
 
 // maxCachedTables bounds the standings that a node keeps; the largest are about a megabyte.
 const maxCachedTables = 32
@@ -260,7 +260,7 @@ func (s *Service) created(
 	}
 	switch {
 	case t.status == Announced:
-		if err := s.openTour(ctx, byStaff, t); err != nil {
+		if err := s.openTour(ctx, noFence, t); err != nil {
 			return ChangeResult{}, err
 		}
 	case !t.isFunded: // it was cancelled for that, by the first request or by the leader
@@ -274,7 +274,7 @@ var errNotFunded = apierror.InsufficientFunds.WithReason("the house has less tha
 
 // openTour sets the prizes of an announced tournament up and opens what is to be opened. A
 // tournament whose added prize cannot be set aside is cancelled, and openTour returns why.
-func (s *Service) openTour(ctx context.Context, by lead, t *tour) error {
+func (s *Service) openTour(ctx context.Context, by leaderFence, t *tour) error {
 	if err := s.fund(ctx, t); err != nil {
 		if e, expected := apierror.As(err); !expected || e.Retryable || t.isFunded {
 			return err
@@ -412,7 +412,7 @@ func (s *Service) Start(
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "start the tournament", false); err != nil {
 		return ChangeResult{}, err
 	}
-	err := s.store.start(ctx, byStaff, gameID, id, rand.Uint64())
+	err := s.store.start(ctx, noFence, gameID, id, rand.Uint64())
 	return s.changed(ctx, gameID, id, false, err)
 }
 
@@ -430,7 +430,7 @@ func (s *Service) Cancel(
 	if caller.Role == principal.Operator {
 		reason = CancelledByOperator
 	}
-	err := s.store.cancel(ctx, byStaff, gameID, id, reason)
+	err := s.store.cancel(ctx, noFence, gameID, id, reason)
 	return s.changed(ctx, gameID, id, false, err)
 }
 
@@ -576,7 +576,7 @@ func (s *Service) List(
 }
 
 // Entrants returns a page of entrants in the order of joining, and where the next one begins, ""
-// for none. It returns invalid_request for a cursor that is none.
+// for none. It returns invalid_request for an invalid cursor.
 func (s *Service) Entrants(
 	ctx context.Context, caller principal.Caller, gameID, id int64, cursor string, limit int,
 ) (list []Entrant, next string, err error) {
@@ -655,7 +655,7 @@ func parseCursor(cursor string) (int64, error) {
 }
 
 // Matches returns a page of the matches of a round, of all rounds for 0, in their order, and where
-// the next one begins, "" for none. It returns invalid_request for a cursor that is none.
+// the next one begins, "" for none. It returns invalid_request for an invalid cursor.
 func (s *Service) Matches(
 	ctx context.Context, caller principal.Caller, gameID, id int64, round int, cursor string, limit int,
 ) (list []Match, next string, err error) {
@@ -703,7 +703,7 @@ func (s *Service) Resolve(
 	if err := s.authorizeJudge(ctx, caller, gameID, id, "decide a match", false); err != nil {
 		return Match{}, false, err
 	}
-	m, err := redisdb.RetryStale(maxAttempts, func() (Match, error) {
+	m, err := redisdb.RetryStale(maxTries, func() (Match, error) {
 		t, err := s.store.load(ctx, gameID, id)
 		if err != nil {
 			return Match{}, err
@@ -726,7 +726,7 @@ func (s *Service) Resolve(
 		if states[winnerID] == EntrantOut || states[winnerID] == EntrantDisqualified {
 			return Match{}, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
 		}
-		err = s.store.report(ctx, byStaff, t, decision(&m, winnerID, ResolvedByHand))
+		err = s.store.report(ctx, noFence, t, decision(&m, winnerID, ResolvedByHand))
 		if err != nil {
 			return Match{}, err
 		}

@@ -22,8 +22,8 @@ type result struct {
 }
 
 // rankPlayers returns the standings, best first. Places of Swiss and round robin are strict: the
-// seed decides last. Those who got equally far in a bracket are tied. Who was disqualified is
-// behind all others.
+// seed decides last. Players who reached the same round of a bracket are tied. Who was disqualified
+// is behind all others.
 func rankPlayers(format Format, players []contestant, decided []outcome) []*result {
 	t := newTable(players, decided)
 	switch format {
@@ -117,7 +117,7 @@ func compareQualified(a, b *result) int {
 	}
 }
 
-// sort sorts the results; who is equal by the comparison is by seed.
+// sort sorts the results; equal ones are sorted by seed.
 func (t *table) sort(compare func(a, b *result) int) {
 	slices.SortFunc(t.results, func(a, b *result) int { return cmp.Or(compare(a, b), cmp.Compare(a.Seed, b.Seed)) })
 }

@@ -50,7 +50,7 @@ type tour struct {
 	escrow       wallet.Units
 	entrants     int
 	checkedIn    int
-	hasRoll      bool // it started with a time to check in: who did not is out
+	needsCheckIn bool // it started with a check-in: players who did not check in are out
 	round, open  int  // open: undecided matches of the round
 	cursor       int  // entrants that were gone through
 	isFunded     bool
@@ -82,7 +82,7 @@ func decodeTour(gameID, id int64, values []any) (*tour, error) {
 		tokenCode: settings.Text("token"), decimals: int(settings.Int("decimals")),
 		status: Status(live.Text("status")), version: live.Int("version"), seq: live.Int("seq"), nonce: live.Text("nonce"),
 		escrow: wallet.Units(live.Int("escrow")), entrants: int(live.Int("entrants")),
-		checkedIn: int(live.Int("checked_in")), hasRoll: live.Text("roll") == "1",
+		checkedIn: int(live.Int("checked_in")), needsCheckIn: live.Text("roll") == "1",
 		round: int(live.Int("round")), open: int(live.Int("open")), cursor: int(live.Int("cursor")),
 		isFunded: live.Bool("funded"),
 	}
@@ -287,14 +287,15 @@ func (s *store) checkIn(ctx context.Context, c command) (replayed bool, err erro
 	return replayed, err
 }
 
-// lead is the fence of the leader that changes a tournament, byStaff when it is not the leader.
-type lead string
+// leaderFence is the fence of the leader that changes a tournament; noFence where it is not the
+// leader.
+type leaderFence string
 
-// leadOf returns the lead of the leader with a fence.
-func leadOf(fence int64) lead { return lead(strconv.FormatInt(fence, 10)) }
+// formatFence returns a fence as scripts take it.
+func formatFence(fence int64) leaderFence { return leaderFence(strconv.FormatInt(fence, 10)) }
 
-// byStaff is the lead of a call by staff and of the result of a room: they have no fence.
-const byStaff lead = ""
+// noFence is passed for a call by staff and for the result of a room.
+const noFence leaderFence = ""
 
 // errLeaderReplaced means that another node leads now.
 var errLeaderReplaced = errors.New("another leader has taken over")
@@ -315,7 +316,7 @@ func stepError(script *scripts.Script, reply redisdb.Reply) error {
 }
 
 // open opens what is to be opened, and notes that the added prize is there.
-func (s *store) open(ctx context.Context, by lead, gameID, id int64, hasPrize bool) error {
+func (s *store) open(ctx context.Context, by leaderFence, gameID, id int64, hasPrize bool) error {
 	reply, err := s.run(ctx, scripts.TourOpen, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourOpenArgs{
@@ -336,7 +337,7 @@ func formatBool(b bool) string {
 }
 
 // start starts a tournament, or cancels one with too few players.
-func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint64) error {
+func (s *store) start(ctx context.Context, by leaderFence, gameID, id int64, draw uint64) error {
 	reply, err := s.run(ctx, scripts.TourStart, gameID,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourStartArgs{
@@ -350,7 +351,7 @@ func (s *store) start(ctx context.Context, by lead, gameID, id int64, draw uint6
 }
 
 // cancel begins to cancel a tournament.
-func (s *store) cancel(ctx context.Context, by lead, gameID, id int64, why CancelReason) error {
+func (s *store) cancel(ctx context.Context, by leaderFence, gameID, id int64, why CancelReason) error {
 	reply, err := s.run(ctx, scripts.TourCancel, gameID,
 		[]string{keys.Tour(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourCancelArgs{
@@ -363,11 +364,11 @@ func (s *store) cancel(ctx context.Context, by lead, gameID, id int64, why Cance
 	return stepError(scripts.TourCancel, reply)
 }
 
-// entrantsAtOnce is how many entrants tour_settle goes through.
+// entrantsAtOnce bounds the entrants of one call of tour_settle.
 const entrantsAtOnce = 100
 
 // settle goes through the next entrants.
-func (s *store) settle(ctx context.Context, by lead, t *tour) error {
+func (s *store) settle(ctx context.Context, by leaderFence, t *tour) error {
 	list, err := s.db.Client.ZRange(ctx, keys.TourOrder(t.gameID, t.id),
 		int64(t.cursor), int64(t.cursor)+entrantsAtOnce-1).Result()
 	if err != nil {
@@ -398,7 +399,7 @@ func (s *store) settle(ctx context.Context, by lead, t *tour) error {
 
 // advance takes a tournament that was read to its next status. rake and payouts are for SETTLING.
 func (s *store) advance(
-	ctx context.Context, by lead, t *tour, next Status, rake wallet.Units, payouts string,
+	ctx context.Context, by leaderFence, t *tour, next Status, rake wallet.Units, payouts string,
 ) error {
 	reply, err := s.run(ctx, scripts.TourAdvance, t.gameID,
 		[]string{
@@ -415,7 +416,7 @@ func (s *store) advance(
 }
 
 // pair begins the next round of a tournament that was read.
-func (s *store) pair(ctx context.Context, by lead, t *tour, seeds []int64, matches []Match) error {
+func (s *store) pair(ctx context.Context, by leaderFence, t *tour, seeds []int64, matches []Match) error {
 	texts := make([]string, len(seeds))
 	for i, userID := range seeds {
 		texts[i] = strconv.FormatInt(userID, 10)
@@ -446,7 +447,7 @@ func (s *store) pair(ctx context.Context, by lead, t *tour, seeds []int64, match
 
 // report stores what became of a match. It returns match_not_found, match_decided,
 // tournament_closed.
-func (s *store) report(ctx context.Context, by lead, t *tour, c matchChange) error {
+func (s *store) report(ctx context.Context, by leaderFence, t *tour, c matchChange) error {
 	winner := ""
 	if c.winnerID != 0 {
 		winner = strconv.FormatInt(c.winnerID, 10)
@@ -470,7 +471,7 @@ func (s *store) report(ctx context.Context, by lead, t *tour, c matchChange) err
 
 // refund takes both players of a match out, with their fees, and decides it so. It returns
 // match_not_found, match_decided, tournament_closed.
-func (s *store) refund(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+func (s *store) refund(ctx context.Context, by leaderFence, t *tour, m *Match, c matchChange) error {
 	names := []string{
 		keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
 		keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id), keys.Ledger(t.gameID),

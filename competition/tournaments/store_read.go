@@ -39,10 +39,10 @@ type storedEntrant struct {
 // isOut reports whether the player is not paired any more.
 func (e *storedEntrant) isOut() bool { return e.state == EntrantOut || e.state == EntrantDisqualified }
 
-// mayWin reports whether the player has a place among the scores. Who leaves after the start has;
-// who did not check in never played, and may have the fee back.
+// mayWin reports whether the player has a place among the scores. A player who leaves after the
+// start has one; who did not check in never played, and may have the fee back.
 func (e *storedEntrant) mayWin(t *tour) bool {
-	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.hasRoll)
+	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.needsCheckIn)
 }
 
 func decodeEntrant(userID int64, text string) (storedEntrant, error) {
@@ -245,7 +245,7 @@ func (s *store) readMatches(ctx context.Context, t *tour, round, first, count in
 	return list, nil
 }
 
-// readMatch returns one match, false when there is none.
+// readMatch returns one match. It returns false when the match does not exist.
 func (s *store) readMatch(ctx context.Context, t *tour, id string) (Match, bool, error) {
 	text, err := s.db.Client.HGet(ctx, keys.TourMatches(t.gameID, t.id), id).Result()
 	if errors.Is(err, redis.Nil) {

@@ -67,7 +67,7 @@ func (s *Service) table(ctx context.Context, t *tour) (*standingsTable, error) {
 		}
 	}
 	table := &standingsTable{version: t.version, madeAt: time.Now()}
-	f, err := s.readField(ctx, t)
+	f, err := s.readParticipants(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,7 @@ func waitUntil(ctx context.Context, at time.Time) (waited bool, err error) {
 }
 
 // Standings returns a page of the standings, best first, and where the next one begins, "" for
-// none. Nobody is in it before the first round. It returns invalid_request for a cursor that is
-// none.
+// none. Nobody is in it before the first round. It returns invalid_request for an invalid cursor.
 func (s *Service) Standings(
 	ctx context.Context, caller principal.Caller, gameID, id int64, cursor string, limit int,
 ) (list []Standing, next string, err error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// Format is how a tournament finds its winner.
+// Format is the kind of competition: brackets, Swiss rounds, a table or scores.
 type Format string
 
 // All formats.
@@ -66,7 +66,7 @@ const (
 // EntrantStatus is the state of one player in a tournament.
 type EntrantStatus string
 
-// All states of an entrant. Who leaves before the start is no entrant any more.
+// All states of an entrant. A player who leaves before the start is no entrant any more.
 const (
 	EntrantJoined       EntrantStatus = "joined"
 	EntrantCheckedIn    EntrantStatus = "checked_in"
@@ -86,7 +86,7 @@ const (
 	MatchDecided MatchStatus = "DECIDED"
 )
 
-// MatchReason is how a match was decided.
+// MatchReason says how a match was decided.
 type MatchReason string
 
 // All reasons of a decided match.
@@ -110,7 +110,7 @@ const (
 	SeedByRating Seeding = "rating"
 )
 
-// Draws is what becomes of a match that nobody won.
+// Draws is the rule for a match without a winner.
 type Draws string
 
 // All kinds of draws.
@@ -120,7 +120,7 @@ const (
 	DrawHalf   Draws = "half"   // half a point each
 )
 
-// Disputes is what becomes of a match that ended without a result: its players contradict each
+// Disputes is the rule for a match that ended without a result: its players contradict each
 // other and staff did not decide in time, or, after all replays, nobody said who won. It never
 // depends on the seeds.
 type Disputes string
@@ -135,7 +135,7 @@ const (
 // MaxAttempts bounds how often a match is played.
 const MaxAttempts = 3
 
-// NoCheckIn is what becomes of the fee of an entrant who did not check in.
+// NoCheckIn is the rule for the fee of an entrant who did not check in.
 type NoCheckIn string
 
 // All rules for entrants who did not check in.
@@ -144,8 +144,8 @@ const (
 	NoCheckInForfeit NoCheckIn = "forfeit" // the fee stays in the pot
 )
 
-// Visibility is who finds a tournament. Players open an unlisted one by its id; lists have it for
-// staff only.
+// Visibility says which players find a tournament. Players open an unlisted one by its id; lists
+// have it for staff only.
 type Visibility string
 
 // All visibilities.
@@ -154,7 +154,7 @@ const (
 	Unlisted Visibility = "unlisted"
 )
 
-// Funds is where an added prize comes from.
+// Funds is the source of an added prize.
 type Funds string
 
 // All sources of an added prize.
@@ -163,7 +163,7 @@ const (
 	FromMint  Funds = "mint"  // new units; of a server key they count against its daily limit
 )
 
-// Definition is what staff decides of a tournament. It never changes, but Rounds is set by the
+// Definition has the settings of a tournament. It never changes, but Rounds is set by the
 // start. It is stored as JSON. Amounts are minor units of the entry token.
 type Definition struct {
 	Name          string       `json:"name"`
@@ -229,7 +229,7 @@ func (d *Definition) playersMayWrite() bool {
 	return !d.hasStakes() || isBounded
 }
 
-// BoardSet is what staff decides of the leaderboard of a score tournament.
+// BoardSet has the settings of the leaderboard of a score tournament.
 type BoardSet struct {
 	Order        leaderboards.Order    `json:"order"`
 	Operator     leaderboards.Operator `json:"operator"`
@@ -239,7 +239,7 @@ type BoardSet struct {
 	GraceSeconds int64                 `json:"graceSeconds"`     // for plays that began before endsAt
 }
 
-// RoomSet is what staff decides of the rooms of matches.
+// RoomSet has the settings of the rooms of matches.
 type RoomSet struct {
 	MaxPlayers int             `json:"maxPlayers"` // 2
 	Metadata   wire.RawJSON    `json:"metadata"`   // a JSON object
@@ -394,7 +394,7 @@ func (q ListQuery) check() error {
 	return apierror.InvalidRequest.WithField("status", "unknown", "is no status of a tournament")
 }
 
-// ChangeResult is what a change of a tournament returns.
+// ChangeResult is the result of a change of a tournament.
 type ChangeResult struct {
 	Tournament Tournament // as it is now; not with an error
 	Replayed   bool       // an earlier request with the same key made the change

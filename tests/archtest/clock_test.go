@@ -33,7 +33,7 @@ var timeCompared = regexp.MustCompile(
 var readsClock = map[string]string{
 	"internal/players/games/store.go":    "the day whose new players are counted",
 	"competition/leaderboards/store.go":  "calls of players and staff; nowToEnd is for the leader",
-	"internal/money/stops/store.go":      "when a stop began",
+	"internal/money/moneyhalt/store.go":  "when a halt began",
 	"competition/tournaments/score.go":   "when an attempt began, for the player",
 	"competition/tournaments/service.go": "dates of a new tournament must be to come",
 	"internal/money/limits/limits.go":    "from when on a limit counts",
@@ -57,7 +57,7 @@ var backgroundWork = map[string]string{
 	"rooms":     "ends rooms and turns: leader.EndsByTime, and the scripts compare",
 	"wallet":    "totals: leader.EndsNothing",
 	"archiver":  "archive: leader.EndsNothing",
-	"stops":     "reads which games are stopped; a person lifts a stop",
+	"moneyHalt": "reads which games are halted; a person lifts a halt",
 	"limiter":   "gives back permits of requests, by the monotonic clock of the node",
 	"auth":      "reads which sessions have ended; a token ends by itself, which is a bound of security",
 	"nodes":     "shows the nodes; one that was not heard for a while is not shown",
@@ -124,7 +124,7 @@ var clockRules = []rule{
 		map[string]map[string]string{
 			"a command":    {"rooms/store.go": `package rooms; func now() { db.Client.Time(ctx) }`},
 			"not listed":   {"rooms/store.go": `package rooms; func now() { db.ReadClock(ctx) }`},
-			"not used":     {"internal/money/stops/store.go": `package stops`},
+			"not used":     {"internal/money/moneyhalt/store.go": `package moneyhalt`},
 			"another name": {"rooms/a.go": `package rooms; func now() { st.db.ReadClock(ctx) }`},
 		},
 	},

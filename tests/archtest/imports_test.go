@@ -148,7 +148,7 @@ var packageTable = []packageRow{
 		"internal/money/audit",
 		[]string{
 			"internal/money/archive", "internal/money/archiver", "internal/money/ledger", "internal/money/ledgerstore",
-			"internal/money/stops", "internal/money/wallet",
+			"internal/money/moneyhalt", "internal/money/wallet",
 		},
 		"compares all that there is of money, so it knows all of it, and nothing knows the audit",
 	},

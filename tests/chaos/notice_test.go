@@ -77,8 +77,8 @@ func (w *watcher) end(observer *node, must bool) (entries int64) {
 	for _, loss := range status.Losses {
 		entries += loss.Entries()
 	}
-	if status.Stop != nil {
-		w.t.Errorf("money is stopped: %+v", status.Stop)
+	if status.Halt != nil {
+		w.t.Errorf("money is stopped: %+v", status.Halt)
 	}
 	return entries
 }

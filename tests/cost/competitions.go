@@ -149,7 +149,7 @@ type match struct {
 func (f *fixture) end(ctx context.Context, m match) error {
 	ended := rooms.Ended{
 		RoomID: *m.RoomID, GameID: f.GameID, Status: rooms.Finished, StartedAt: time.Now(), EndedAt: time.Now(),
-		Feeds: fmt.Sprintf("%s%d.%s.%d", rooms.FeedsMatch, m.tournamentID, m.ID, m.Attempt),
+		Consumer: fmt.Sprintf("%s%d.%s.%d", rooms.MatchConsumerPrefix, m.tournamentID, m.ID, m.Attempt),
 	}
 	for i, p := range m.Players {
 		ended.Places = append(ended.Places, rooms.Place{UserID: p.UserID, Place: i + 1})

@@ -279,7 +279,7 @@ func (in *installation) readLosses(r *result) {
 		in.t.Logf("the nodes say: %d entries from %d, of which acknowledged %v; noticed %v after the store was back",
 			loss.Entries(), loss.Present+1, r.counted, loss.At.Sub(in.back))
 	}
-	if status.Stop != nil {
-		in.t.Errorf("money is stopped: %s", status.Stop.Sentence())
+	if status.Halt != nil {
+		in.t.Errorf("money is stopped: %s", status.Halt.Sentence())
 	}
 }

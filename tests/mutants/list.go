@@ -18,7 +18,7 @@ var (
 	ownLimit = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestJoinsThatRace|TestAnExcludedPlayer"}
 	agreed   = killer{"./scripts", "TestAResultOfPlayersOrStaff"}
 	sales    = killer{"./scripts", "TestAPurchaseKeeps"}
-	outbox   = killer{"./scripts", "TestExamples|TestARoomThatEndsLeaves|TestARoomDoesNotEnd|TestAnEntry|TestParked"}
+	outbox   = killer{"./scripts", "TestExamples|TestARoomThatEndsLeaves|TestARoomDoesNotEnd|TestAnEntry|TestDeadLetters"}
 	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
 	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
 	counted  = killer{"./competition/leaderboards", "TestARoomCountsOnce"}
@@ -514,7 +514,7 @@ var mutants = []mutant{
 		model,
 	},
 
-	// Who waits for the end of a room.
+	// Result consumers of rooms.
 	{
 		"a finished room leaves nothing for whoever waits", "room_finish",
 		"if outbox_key then\n  add_to_outbox", "if false then\n  add_to_outbox", outbox,
@@ -544,7 +544,7 @@ var mutants = []mutant{
 		"if redis.call('HGET', outbox_key, room_id) ~= entry then return 'ok' end", "", outbox,
 	},
 	{
-		"rooms are parked without bound", "outbox_close",
+		"dead letters are stored without bound", "outbox_close",
 		" and redis.call('HLEN', parked_key) < tonumber(most_parked)", "", outbox,
 	},
 	{

@@ -38,7 +38,7 @@ const (
 
 // Options are what the referee needs to know of its game.
 type Options struct {
-	NodeURL      string // of a node, or of the balancer in front of several
+	NodeURL      string // of a node, or of the balancer of several
 	ServerKey    string // of the game
 	GameID       int64
 	EntryTokenID int64  // the token of the entry fee
@@ -58,7 +58,7 @@ type Referee struct {
 	players map[string]int64 // the player of an access token, so that a move is not two requests
 }
 
-// race is what the referee remembers of a room. A new referee begins anew: nobody loses money,
+// race is the referee's memory of a room. A new referee begins anew: nobody loses money,
 // since the room has the stakes.
 type race struct {
 	endsAt time.Time
@@ -77,13 +77,13 @@ type Move struct {
 	Steps  int   `json:"steps"`  // of this player, all moves together
 }
 
-// raceState is what the page gets: the moves after the one that it has.
+// raceState is the page's update: the moves after the one that it has.
 type raceState struct {
 	Moves  []Move    `json:"moves"`
 	EndsAt time.Time `json:"endsAt"`
 }
 
-// gameState is what the page must know before it plays.
+// gameState has the values that the page needs before it plays.
 type gameState struct {
 	GameID       int64  `json:"gameId"`
 	EntryTokenID int64  `json:"entryTokenId"`

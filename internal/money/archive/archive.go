@@ -56,7 +56,7 @@ func (a *Archive) write(ctx context.Context, o *object) error {
 		return nil // a leader before this one has written it
 	case err == nil:
 		return fmt.Errorf("%s: %w", o.name(), ErrConflict)
-	case errors.Is(err, ErrDamaged): // half an object is none
+	case errors.Is(err, ErrDamaged): // half an object counts as missing
 	case !errors.Is(err, ErrNotFound):
 		return err
 	}

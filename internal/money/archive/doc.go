@@ -5,10 +5,10 @@
 //	game-7/lines/12/000000000501          500 lines of player 12, from line 501
 //
 // What an object holds follows from its name: every segment of the ledger has the same number of
-// entries, and every object of a player the same number of lines. So whoever writes an object
-// writes what everybody else would write, a leader that was replaced included, and whoever reads
-// one entry or line fetches one object, without a search. A second object of other contents under a
-// name is ErrConflict: then the store has another history than the archive.
+// entries, and every object of a player the same number of lines. So every writer writes the same
+// object, a replaced leader too, and a reader of one entry or line fetches one object, without a
+// search. A second object of other contents under a name is ErrConflict: then the store has another
+// history than the archive.
 //
 // An object is text, compressed by zstd (RFC 8878): a header, an empty line, one entry a line, and
 // the SHA-256 of all before it. The header of a segment has the sum of the segment before it, so

@@ -71,7 +71,7 @@ func authorizeManage(caller principal.Caller, gameID int64) error {
 
 // Create puts an asset on sale in a game. The caller must be an operator or the server of the game.
 // It returns forbidden, game_not_found, invalid_request, token_not_found, invalid_amount,
-// store_full, and limit_reached when the game has as many assets as it may.
+// store_full, and limit_reached when the game has as many assets as its quota allows.
 func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID int64, in CreateInput) (Asset, error) {
 	if err := authorizeManage(caller, gameID); err != nil {
 		return Asset{}, err

@@ -19,15 +19,15 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Stops stops the money of games. *stops.Service implements it.
-type Stops interface {
+// Halter stops the money of games. *moneyhalt.Service implements it.
+type Halter interface {
 	// Check returns store_unavailable when the money of a game is stopped.
 	Check(gameID int64) error
 	Add(ctx context.Context, gameID int64, cause, detail string) error
 	Lift(ctx context.Context, gameID int64, cause string) error
 }
 
-// conservationCause is the cause of a stop by the audit.
+// conservationCause is the cause of a halt by the audit.
 const conservationCause = "conservation"
 
 // The audit that runs all the time looks at the totals of each game whose ledger has grown, and of
@@ -51,7 +51,7 @@ type GameDelta struct {
 // safe for concurrent use.
 type Alarm struct {
 	store
-	stops Stops
+	halter Halter
 
 	mu     sync.Mutex
 	deltas map[int64]gameDeltas
@@ -68,9 +68,9 @@ type gameDeltas struct {
 }
 
 // NewAlarm returns an alarm on an open store.
-func NewAlarm(db *redisdb.DB, ledgers *ledgerstore.Store, stops Stops) *Alarm {
+func NewAlarm(db *redisdb.DB, ledgers *ledgerstore.Store, halter Halter) *Alarm {
 	return &Alarm{
-		store: store{db, ledgers}, stops: stops, deltas: map[int64]gameDeltas{}, next: map[int64]int64{},
+		store: store{db, ledgers}, halter: halter, deltas: map[int64]gameDeltas{}, next: map[int64]int64{},
 		broken: map[int64]map[int64]bool{},
 	}
 }
@@ -86,7 +86,7 @@ func (a *Alarm) Deltas() []GameDelta {
 			delete(a.deltas, game)
 			continue
 		}
-		isAccepted := found.stopped && a.stops.Check(game) == nil
+		isAccepted := found.stopped && a.halter.Check(game) == nil
 		for code, units := range found.byToken {
 			if isAccepted {
 				units = 0
@@ -171,7 +171,7 @@ func (a *Alarm) auditGame(ctx context.Context, t ledgerstore.Totals, withWallets
 	first := defects[0]
 	detail := fmt.Sprintf("%d accounts differ from the ledger, the first %s by %s units of %s", len(defects),
 		first.account, first.units, first.code)
-	if err := a.stops.Add(ctx, t.GameID, conservationCause, detail); err != nil {
+	if err := a.halter.Add(ctx, t.GameID, conservationCause, detail); err != nil {
 		return err
 	}
 	found.stopped = true
@@ -183,7 +183,7 @@ func (a *Alarm) auditGame(ctx context.Context, t ledgerstore.Totals, withWallets
 	if err != nil || slices.ContainsFunc(defects, func(d moneyDefect) bool { return !accepted.isAccepted(d) }) {
 		return err
 	}
-	return a.stops.Lift(ctx, t.GameID, conservationCause)
+	return a.halter.Lift(ctx, t.GameID, conservationCause)
 }
 
 // compareSomeWallets compares the next wallets of a game, and those that differed before, with
@@ -281,7 +281,7 @@ func (a *Alarm) Accept(
 	if err != nil {
 		return nil, err
 	}
-	if err := a.stops.Lift(ctx, gameID, conservationCause); err != nil {
+	if err := a.halter.Lift(ctx, gameID, conservationCause); err != nil {
 		return nil, err
 	}
 	slog.WarnContext(ctx, "an operator accepted the money of a game as it is", "game", gameID, "reason", reason)

@@ -20,7 +20,7 @@ import (
 // looked is the game that the alarm looks at.
 const looked = 7
 
-// noted is a Stops that notes which games are stopped.
+// noted is a Halter that notes which games are stopped.
 type noted map[int64]string
 
 func (n noted) Check(gameID int64) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/money/audit"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/moneytest"
-	"github.com/parlor-games/parlor/internal/money/stops"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
@@ -40,21 +40,21 @@ func (l *sharedLog) Write(p []byte) (int, error) {
 type watchedNode struct {
 	*wallet.Service
 	*audit.Alarm
-	stops *stops.Service
+	halts *moneyhalt.Service
 }
 
 func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
 	t.Helper()
-	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
+	n := watchedNode{halts: moneyhalt.New(db, slog.New(slog.NewTextHandler(log, nil)))}
 	ledgers := ledgerstore.New(db, nil)
-	n.Alarm = audit.NewAlarm(db, ledgers, n.stops)
+	n.Alarm = audit.NewAlarm(db, ledgers, n.halts)
 	n.Service = wallet.New(db, moneytest.Players{strangerID: otherGame}, wallet.Options{
-		Ledgers: ledgers, Stops: n.stops, AfterFold: n.AuditGames,
+		Ledgers: ledgers, Halter: n.halts, AfterFold: n.AuditGames,
 	})
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- n.Run(ctx) }()
-	go func() { ended <- n.stops.Run(ctx) }()
+	go func() { ended <- n.halts.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
 		testkit.Report(t, errors.Join(<-ended, <-ended))
@@ -121,7 +121,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 			for range 2 { // it stays so after further audits
 				redistest.Eventually(t, "the delta is 0 again", delta(false))
 			}
-			if n := len(nodes[0].stops.List()) + len(nodes[1].stops.List()); n != 0 {
+			if n := len(nodes[0].halts.List()) + len(nodes[1].halts.List()); n != 0 {
 				t.Fatalf("%d stops are left", n)
 			}
 		}
@@ -176,7 +176,7 @@ func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
 
 func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
 	db := redistest.Single(t)
-	s := audit.NewAlarm(db, ledgerstore.New(db, nil), stops.New(db, slog.Default()))
+	s := audit.NewAlarm(db, ledgerstore.New(db, nil), moneyhalt.New(db, slog.Default()))
 	system := principal.Caller{Role: principal.System}
 	testkit.Fails(s.Accept(t.Context(), system, game, "x"))(t, apierror.Forbidden, "the system")
 	testkit.Fails(s.Accept(t.Context(), moneytest.Operator, game, ""))(t, apierror.InvalidRequest, "without a reason")

@@ -89,7 +89,7 @@ func New(db *redisdb.DB, ledgers *ledgerstore.Store, tokens Tokens) *Service {
 // Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
 // totals that were folded from the ledger, the entries that were not folded yet and what was minted
 // are read at one instant of the game, so the report is exact at every instant and takes the same
-// time however many players there are. Then it reads what nodes noticed: stops and losses.
+// time however many players there are. Then it reads what nodes noticed: halts and losses.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {

@@ -298,7 +298,7 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 			wantBalanced(t, s)
 		}
 
-		// The ledger agrees that the moneytest.Operator paid out what it never had.
+		// The ledger agrees that the operator paid out what it never had.
 		moneytest.AddEntry(t, db, "GOLD", "h:-1;e:1")
 		setBalance(t, db, 1, 10, 1)
 		for range 2 {
@@ -389,17 +389,17 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 	})
 }
 
-// An moneytest.Operator compares the time of a stop with the log of the nodes.
+// An operator compares the time of a stop with the log of the nodes.
 func TestAReportSaysWhenMoneyWasStopped(t *testing.T) {
 	db := redistest.Single(t)
 	moneytest.MakeGames(db)
 	at := time.UnixMilli(1_700_000_000_123).UTC()
-	stop := testkit.Must(wire.Marshal(history.Stop{Cause: history.Older, At: at, Node: "a"}))(t)
+	stop := testkit.Must(wire.Marshal(history.Halt{Cause: history.Older, At: at, Node: "a"}))(t)
 	loss, alarm := "9|6|1700000000456|a=3;", "1700000000789|1 accounts differ"
 	for _, err := range []error{
 		db.Client.HSet(t.Context(), keys.Meta(), keys.MetaStoppedField, string(stop), keys.MetaEpochField, "2").Err(),
 		db.Client.HSet(t.Context(), keys.HistoryLosses(), keys.HistoryLossField(2, game), loss).Err(),
-		db.Client.HSet(t.Context(), keys.MoneyStops(), fmt.Sprint(game, ":conservation"), alarm).Err(),
+		db.Client.HSet(t.Context(), keys.MoneyHalts(), fmt.Sprint(game, ":conservation"), alarm).Err(),
 	} {
 		testkit.Check(t, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
@@ -15,12 +15,12 @@ import (
 // has accepted yet.
 type Stopped struct {
 	GameID int64     `json:"gameId,omitzero"` // 0 for all games
-	Cause  string    `json:"cause"`           // of package history or stops, or one of those below
+	Cause  string    `json:"cause"`           // of package history or moneyhalt, or one of those below
 	Reason string    `json:"reason"`          // a sentence for operators
 	At     time.Time `json:"at"`              // UTC, when a node noticed
 }
 
-// The causes beside those of packages history and stops.
+// The causes beside those of packages history and moneyhalt.
 const (
 	LossCause           = "loss"            // nodes noticed a loss; money goes on unless something else stops it
 	NoInstallationCause = "no_installation" // the store is empty, or not that of the nodes
@@ -34,12 +34,12 @@ func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, 
 	if err != nil {
 		return nil, err
 	}
-	games, err := stops.ReadAll(ctx, db)
+	games, err := moneyhalt.ReadAll(ctx, db)
 	if err != nil {
 		return nil, err
 	}
 	list := []Stopped{}
-	if s := status.Stop; s != nil {
+	if s := status.Halt; s != nil {
 		list = append(list, Stopped{Cause: string(s.Cause), Reason: s.Sentence(), At: s.At.UTC()})
 	}
 	for _, l := range status.NotAccepted() {

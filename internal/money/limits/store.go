@@ -322,7 +322,7 @@ func Error(status scripts.Status, values *redisdb.Values) error {
 	return err
 }
 
-// selfExcluded returns the error of a player who takes part in no paid room until a time.
+// selfExcluded returns the error of a player who pays no entry and no fee until a time.
 func selfExcluded(until time.Time) error {
 	return apierror.SelfExcluded.WithReason("the exclusion lasts until %s and cannot be shortened",
 		until.Format(time.RFC3339)).WithMember("excludedUntil", until)

@@ -11,7 +11,8 @@
 //	               FUNDED, PLANNED ──Void──> VOID
 //
 // A plan is a list of lines: who gets what. Pay takes a hundred of them at a time, from a cursor
-// that the same script moves on. So whoever pays may die at any instant, and another one goes on.
+// that the same script moves on. So the paying node may die at any instant, and another one goes
+// on.
 //
 // After every script:
 //

@@ -148,9 +148,9 @@ func (s *Service) FundSeason(
 	})
 }
 
-// Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a
-// later one changes nothing. Lines of nothing are left out. The units of all lines must be at most
-// the pool. It returns invalid_amount otherwise.
+// Plan stores who gets what, once: the first plan that is whole counts, and a later one changes
+// nothing. Lines of nothing are left out. The units of all lines must be at most the pool. It
+// returns invalid_amount otherwise.
 func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines []Line) error {
 	if err := checkSource(source); err != nil {
 		return err

@@ -21,16 +21,16 @@ import (
 type Service struct {
 	store     store
 	players   Players
-	tokens    *recent[string, Token] // by code, without their supply
-	supplies  *recent[supplyKey, Units]
+	tokens    *storeCache[string, Token] // by code, without their supply
+	supplies  *storeCache[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
 	afterFold func(ctx context.Context, gameIDs []int64) error // may be nil
-	stops     Stops                                            // nil: nothing is stopped
+	halter    Halter                                           // nil: nothing is halted
 }
 
-// Stops knows the games whose money is stopped. *stops.Service implements it.
-type Stops interface {
+// Halter knows the games whose money is stopped. *moneyhalt.Service implements it.
+type Halter interface {
 	// Check returns store_unavailable when the money of a game is stopped.
 	Check(gameID int64) error
 }
@@ -48,7 +48,7 @@ type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
 	// Ledgers reads ledgers, with their archive. Nil: one without an archive.
 	Ledgers *ledgerstore.Store
-	Stops   Stops // nil: nothing is stopped
+	Halter  Halter // nil: nothing is halted
 	// AfterFold is called by the leader with the games that it has folded, when it is not nil.
 	AfterFold func(ctx context.Context, gameIDs []int64) error
 }
@@ -66,11 +66,11 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 	s := &Service{
 		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), ledgers: ledgers},
 		players:   players,
-		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
-		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
+		tokens:    newStoreCache[string, Token]("tokens", maxCachedTokens),
+		supplies:  newStoreCache[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 		afterFold: o.AfterFold,
-		stops:     o.Stops,
+		halter:    o.Halter,
 	}
 	s.folding = leader.New(db, "totals", leader.EndsNothing, s.foldGames)
 	return s
@@ -109,10 +109,10 @@ func (s *Service) Fold(ctx context.Context, gameID int64) error {
 // CheckMoney returns store_unavailable when the money of a game is stopped. It must be called
 // before every script that moves money.
 func (s *Service) CheckMoney(gameID int64) error {
-	if s.stops == nil {
+	if s.halter == nil {
 		return nil
 	}
-	return s.stops.Check(gameID)
+	return s.halter.Check(gameID)
 }
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
@@ -184,8 +184,8 @@ func (s *Service) checkGames(ctx context.Context, in []TokenGameInput, decimals 
 // FindToken returns a token by its code, with its supply in a game, in all games together when
 // gameID is 0. Changes of other nodes are seen within a second. It returns token_not_found.
 func (s *Service) FindToken(ctx context.Context, gameID int64, code string) (Token, error) {
-	if t, ok := s.tokens.getOne(code); ok { // without the maps that several need
-		if supply, ok := s.supplies.getOne(supplyKey{gameID, code}); ok {
+	if t, ok := s.tokens.get(code); ok { // without the maps that several need
+		if supply, ok := s.supplies.get(supplyKey{gameID, code}); ok {
 			t.Supply = t.AmountOf(supply)
 			return t, nil
 		}
@@ -362,7 +362,7 @@ func (s *Service) MintChanged(gameID int64, code string) {
 // Grant mints the sign-up grant of a game into a player's wallet there, once for each player
 // however often it is called. The caller must be the system, which knows that the player is one of
 // the game. It returns forbidden, user_not_found, token_not_found, invalid_amount, and
-// limit_reached when the grants of the game have minted as much today as they may.
+// limit_reached when the grants of the game have minted as much today as their limit allows.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:
@@ -439,7 +439,7 @@ func (s *Service) FindDefinition(ctx context.Context, code string) (Token, error
 // cache where it has them. A cached one is safe for money: decimals never change.
 func (s *Service) FindDefinitions(ctx context.Context, codes ...string) (map[string]Token, error) {
 	found := make(map[string]Token, len(codes))
-	if missing := s.tokens.get(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
+	if missing := s.tokens.getMany(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
 		tokens, err := s.store.readTokens(ctx, slices.Collect(maps.Keys(missing)))
 		if err != nil {
 			return nil, err
@@ -461,7 +461,7 @@ func (s *Service) findTokens(ctx context.Context, gameID int64, codes ...string)
 		wanted = append(wanted, supplyKey{gameID, code})
 	}
 	supplies := make(map[supplyKey]Units, len(found))
-	if missing := s.supplies.get(wanted, supplies); missing != nil {
+	if missing := s.supplies.getMany(wanted, supplies); missing != nil {
 		read, err := s.store.readSupplies(ctx, gameID, slices.Collect(maps.Keys(missing)))
 		if err != nil {
 			return nil, err

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// field is one setting, as the tags of Settings declare it.
-type field struct {
+// setting is one setting, as the tags of Settings declare it.
+type setting struct {
 	name, env, doc           string
 	serveDefault, devDefault string   // defaults, as the environment would spell them
 	allowedValues            []string // the only values; nil: no such limit
@@ -27,8 +27,8 @@ type field struct {
 const envPrefix = "PARLOR_"
 
 var (
-	fields       []field
-	fieldsByName = map[string]field{}
+	settings       []setting
+	settingsByName = map[string]setting{}
 )
 
 func init() {
@@ -39,7 +39,7 @@ func init() {
 		if name == "" {
 			continue
 		}
-		f := field{
+		f := setting{
 			name: name, env: envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: docs[name],
 			serveDefault: tag.Get("default"), devDefault: tag.Get("default"), min: tag.Get("min"),
 			max: tag.Get("max"), structIndex: i,
@@ -54,24 +54,24 @@ func init() {
 		if values := tag.Get("oneof"); values != "" {
 			f.allowedValues = strings.Fields(values)
 		}
-		fields = append(fields, f)
-		fieldsByName[name] = f
+		settings = append(settings, f)
+		settingsByName[name] = f
 	}
 }
 
-func (f field) defaultFor(mode Mode) string {
+func (f setting) defaultFor(mode Mode) string {
 	if mode == ModeDev {
 		return f.devDefault
 	}
 	return f.serveDefault
 }
 
-func (f field) valueIn(s *Settings) reflect.Value {
+func (f setting) valueIn(s *Settings) reflect.Value {
 	return reflect.ValueOf(s).Elem().Field(f.structIndex)
 }
 
 // label returns the name under which the origin set the setting, for error messages.
-func (f field) label(origin Origin) string {
+func (f setting) label(origin Origin) string {
 	if origin == FromFlag {
 		return "--" + f.name + " (flag)"
 	}
@@ -79,7 +79,7 @@ func (f field) label(origin Origin) string {
 }
 
 // parseInto converts text and stores it in the field of s. Its error describes the correct form.
-func (f field) parseInto(s *Settings, text string) (err error) {
+func (f setting) parseInto(s *Settings, text string) (err error) {
 	if f.allowedValues != nil && !slices.Contains(f.allowedValues, text) {
 		return fmt.Errorf("is not one of: %s", strings.Join(f.allowedValues, ", "))
 	}
@@ -111,7 +111,7 @@ func (f field) parseInto(s *Settings, text string) (err error) {
 
 // checkString accepts any text, but host:port for the listening addresses. One without a default
 // may be empty.
-func (f field) checkString(text string) (string, error) {
+func (f setting) checkString(text string) (string, error) {
 	if strings.HasSuffix(f.name, "listen") && (text != "" || f.serveDefault != "") {
 		_, port, err := net.SplitHostPort(text)
 		if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
@@ -131,7 +131,7 @@ func parseSwitch(text string) (bool, error) {
 	return false, errors.New("is neither on nor off")
 }
 
-func (f field) parseInt(text string) (int, error) {
+func (f setting) parseInt(text string) (int, error) {
 	least, _ := strconv.Atoi(f.min)
 	most, _ := strconv.Atoi(f.max)
 	n, err := strconv.Atoi(text)
@@ -141,7 +141,7 @@ func (f field) parseInt(text string) (int, error) {
 	return n, nil
 }
 
-func (f field) parseDuration(text string) (time.Duration, error) {
+func (f setting) parseDuration(text string) (time.Duration, error) {
 	least, _ := time.ParseDuration(f.min)
 	most, _ := time.ParseDuration(f.max)
 	d, err := time.ParseDuration(text)
@@ -178,7 +178,7 @@ const redisSchemes = "redis:// rediss:// unix:// redis-cluster:// rediss-cluster
 	"rediss-sentinel://"
 
 // parseSecret accepts any text, but a URL of Redis for the store.
-func (f field) parseSecret(text string) (Secret, error) {
+func (f setting) parseSecret(text string) (Secret, error) {
 	known := func(scheme string) bool { return strings.HasPrefix(text, scheme) }
 	if f.name == "redis-url" && text != "" && !slices.ContainsFunc(strings.Fields(redisSchemes), known) {
 		return "", errors.New("must start with one of: " + redisSchemes)
@@ -198,7 +198,7 @@ func splitList(text string) []string {
 }
 
 // checkFlag returns an error when a flag has a secret: every process of the machine can read it.
-func (f field) checkFlag(text string) error {
+func (f setting) checkFlag(text string) error {
 	if !f.secret || f.name == "redis-url" && !hasPassword(text) {
 		return nil
 	}
@@ -232,7 +232,7 @@ const (
 const DevKeyPrefix = "dev-"
 
 // keysIn returns the keys that this setting holds, nil for other settings.
-func (f field) keysIn(s *Settings) []Secret {
+func (f setting) keysIn(s *Settings) []Secret {
 	switch f.name {
 	case "admin-key":
 		return s.AdminKeys
@@ -248,7 +248,7 @@ const makeKey = "make one with: openssl rand -hex 32"
 
 // checkKeys returns an error when a key is too short, can be guessed, or was printed by
 // "parlor dev".
-func (f field) checkKeys(s *Settings, mode Mode) error {
+func (f setting) checkKeys(s *Settings, mode Mode) error {
 	for _, key := range f.keysIn(s) {
 		text := key.Reveal()
 		switch {

@@ -64,7 +64,7 @@ func Load(mode Mode, from Sources) (Settings, error) {
 	}
 	l.settings.origins, l.settings.texts = map[string]Origin{}, map[string]string{}
 	l.readFile()
-	for _, f := range fields {
+	for _, f := range settings {
 		l.load(f)
 	}
 	l.checkUnknown()
@@ -80,7 +80,7 @@ func (s *Settings) Require(err error, names ...string) error {
 	var errs SettingErrors
 	errors.As(err, &errs)
 	for _, name := range names {
-		f := fieldsByName[name]
+		f := settingsByName[name]
 		if f.valueIn(s).IsZero() && s.origins[name] == FromDefault { // a wrong value is in err already
 			other := "--" + f.name
 			if f.secret && name != "redis-url" {
@@ -130,7 +130,7 @@ func (l *loader) readFile() {
 }
 
 // load sets one setting to the value of its strongest source, or to its default when that is wrong.
-func (l *loader) load(f field) {
+func (l *loader) load(f setting) {
 	byDefault := f.defaultFor(l.mode)
 	text, origin, err := l.lookup(f)
 	l.settings.origins[f.name] = cmp.Or(origin, FromDefault)
@@ -163,7 +163,7 @@ func (l *loader) load(f field) {
 	}
 }
 
-func (l *loader) setDefault(f field, text string) {
+func (l *loader) setDefault(f setting, text string) {
 	if err := f.parseInto(&l.settings, text); err != nil {
 		panic("config: the default of " + f.name + " " + err.Error()) // a test loads them all
 	}
@@ -171,7 +171,7 @@ func (l *loader) setDefault(f field, text string) {
 }
 
 // lookup returns the text and origin of a setting from its strongest source, "" when none has it.
-func (l *loader) lookup(f field) (text string, origin Origin, err error) {
+func (l *loader) lookup(f setting) (text string, origin Origin, err error) {
 	path := ""
 	if f.secret {
 		path = l.env[f.env+"_FILE"]
@@ -225,7 +225,7 @@ func textOf(value any) (string, error) {
 // environment for Serve.
 func (l *loader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(l.fileValues)) {
-		if _, ok := fieldsByName[name]; !ok || name == "config" {
+		if _, ok := settingsByName[name]; !ok || name == "config" {
 			l.addError(fmt.Sprintf("%s (%s)", name, l.fileOrigin), "is not a setting; correct or remove it")
 		}
 	}
@@ -233,7 +233,7 @@ func (l *loader) checkUnknown() {
 		return
 	}
 	known := map[string]bool{}
-	for _, f := range fields {
+	for _, f := range settings {
 		known[f.env] = true
 		known[f.env+"_FILE"] = f.secret
 	}
@@ -253,7 +253,7 @@ func (l *loader) checkCombinations() {
 	l.checkStateDir()
 	if text := l.settings.AdvertiseAddress; text != "" {
 		if host, port, err := net.SplitHostPort(text); err != nil || host == "" || port == "" {
-			l.addError(fieldsByName["advertise"].label(l.settings.origins["advertise"]), "is not host:port, as 10.0.0.7:8080")
+			l.addError(settingsByName["advertise"].label(l.settings.origins["advertise"]), "is not host:port, as 10.0.0.7:8080")
 		}
 	}
 	if s := &l.settings; s.ListenAddress == s.InternalListenAddress && !strings.HasSuffix(s.ListenAddress, ":0") {
@@ -307,8 +307,8 @@ const (
 
 var uniqueLocal = netip.MustParsePrefix("fc00::/7")
 
-// untrustworthy returns what is wrong with a list of trusted proxies: whoever they name can choose
-// the address that counts.
+// untrustworthy returns what is wrong with a list of trusted proxies: the addresses that it trusts
+// can choose the address that counts.
 func untrustworthy(networks []netip.Prefix) (problems []string) {
 	sum := uint64(0)
 	for i, network := range networks {
@@ -333,7 +333,7 @@ func (l *loader) checkDurability() {
 		l.addWarning(envPrefix + "ARCHIVE is not set: the ledger never leaves the store, which is full some day; " +
 			"set it to file:///folder or s3://bucket/prefix")
 	}
-	label := fieldsByName["durability"].label(s.origins["durability"])
+	label := settingsByName["durability"].label(s.origins["durability"])
 	switch {
 	case s.Durability == "replica" && l.mode == ModeDev && s.RedisURL == "":
 		l.addError(label, "the embedded store has no replica; use memory, or set %sREDIS_URL", envPrefix)

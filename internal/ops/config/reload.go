@@ -7,7 +7,7 @@ import "reflect"
 // kept those that a node takes at its start only.
 func Reload(running, next Settings) (merged Settings, changed, kept []string) {
 	merged = running
-	for _, f := range fields {
+	for _, f := range settings {
 		before, after := f.valueIn(&merged), f.valueIn(&next)
 		switch {
 		case reflect.DeepEqual(before.Interface(), after.Interface()):

@@ -131,7 +131,7 @@ func (s *Settings) IsSet(name string) bool { return s.origins[name] != FromDefau
 // correction.
 func (s *Settings) Warnings() []string { return s.warnings }
 
-// Origin is where a value came from.
+// Origin is the source of a value.
 type Origin string
 
 // The origins, strongest first. The origin of a value from a file is the file's name.

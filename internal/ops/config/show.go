@@ -17,8 +17,8 @@ type Entry struct {
 
 // Entries returns all settings with their values, in the order of Settings.
 func (s Settings) Entries() []Entry {
-	list := make([]Entry, len(fields))
-	for i, f := range fields {
+	list := make([]Entry, len(settings))
+	for i, f := range settings {
 		list[i] = Entry{
 			Name: f.name, Env: f.env, Value: s.texts[f.name], Origin: s.origins[f.name], Doc: f.doc, Secret: f.secret,
 		}
@@ -43,7 +43,7 @@ func ReferenceMarkdown() string {
 		"`parlor config show` prints every value and where it came from.\n" +
 		"A start with a wrong or missing setting prints each error on its own line and exits with status 78.\n\n" +
 		"| variable | flag and key | default | meaning |\n|---|---|---|---|\n")
-	for _, f := range fields {
+	for _, f := range settings {
 		byDefault := "none"
 		if f.serveDefault != "" {
 			byDefault = "`" + f.serveDefault + "`"
@@ -69,7 +69,7 @@ func ReferenceMarkdown() string {
 func ExampleEnv() string {
 	var b strings.Builder
 	b.WriteString("# Settings of parlor serve; " + generatedNotice + ".\n")
-	for _, f := range fields {
+	for _, f := range settings {
 		fmt.Fprintf(&b, "\n# %s\n", f.doc)
 		if f.secret {
 			fmt.Fprintf(&b, "# Or %s_FILE: the file that holds it.\n%s=\n", f.env, f.env)

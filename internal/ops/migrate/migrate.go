@@ -18,9 +18,9 @@ type Options struct {
 	DryRun bool          // read and count only
 	Lease  time.Duration // after which another process may take over; 0: DefaultLease
 	Out    io.Writer     // where the progress goes
-	// Found gives the installation its name, before nodes may start; nil for none. It is called again
-	// when a migration is run again.
-	Found func(ctx context.Context) error
+	// CreateInstallation gives the installation its name, before nodes may start; nil for none. It is
+	// called again when a migration is run again.
+	CreateInstallation func(ctx context.Context) error
 }
 
 // DefaultLease is long enough for a store that is away for a moment. MinLease is short enough for a
@@ -63,10 +63,10 @@ var countNames = []string{
 	countWallets, countEntries, countRooms, countReceipts,
 }
 
-// counts is how many records of each kind a pass has seen.
+// counts are the records of each kind that a pass has seen.
 type counts map[string]int64
 
-// Result is what a migration did.
+// Result is the outcome of a migration.
 type Result struct {
 	WasDone bool // the store had the layout already
 	Counts  map[string]int64
@@ -104,7 +104,7 @@ func Run(ctx context.Context, db *redisdb.DB, o Options) (Result, error) {
 	default:
 		return Result{}, fmt.Errorf("the store has layout %q, which this release cannot migrate", layout)
 	}
-	m := &migration{store: s, out: o.Out, found: o.Found, total: counts{}}
+	m := &migration{store: s, out: o.Out, createInstallation: o.CreateInstallation, total: counts{}}
 	if o.DryRun {
 		if layout == removingLayout {
 			return Result{}, errors.New("the store is migrated, and the old keys are being removed: run it without --dry-run")
@@ -121,11 +121,11 @@ func Run(ctx context.Context, db *redisdb.DB, o Options) (Result, error) {
 
 // migration is one run.
 type migration struct {
-	store    *store
-	out      io.Writer
-	found    func(ctx context.Context) error
-	total    counts // of the first pass
-	lastLine time.Time
+	store              *store
+	out                io.Writer
+	createInstallation func(ctx context.Context) error
+	total              counts // of the first pass
+	lastLine           time.Time
 }
 
 func (m *migration) run(ctx context.Context) (Result, error) {
@@ -165,8 +165,8 @@ func (m *migration) run(ctx context.Context) (Result, error) {
 	if err := m.removeOld(ctx); err != nil {
 		return Result{}, err
 	}
-	if m.found != nil { // a migration that is cut off after its last write has nothing to do any more
-		if err := m.found(ctx); err != nil {
+	if m.createInstallation != nil { // a migration cut off after its last write has no work left
+		if err := m.createInstallation(ctx); err != nil {
 			return Result{}, err
 		}
 	}

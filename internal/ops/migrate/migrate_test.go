@@ -539,13 +539,13 @@ func TestAFreeRoomDoesNotKeepItsID(t *testing.T) {
 func TestAMigratedStoreHasItsNameBeforeNodesMayStart(t *testing.T) {
 	db := newOldStore(t)
 	layout := func() string { return db.Client.HGet(t.Context(), keys.Meta(), keys.MetaLayoutField).Val() }
-	found := func(context.Context) error {
+	create := func(context.Context) error {
 		if got := layout(); got != "1>3:remove" {
 			t.Errorf("the installation is named with layout %s", got)
 		}
 		return errCut
 	}
-	testkit.Fails(migrate.Run(t.Context(), db, migrate.Options{Found: found}))(
+	testkit.Fails(migrate.Run(t.Context(), db, migrate.Options{CreateInstallation: create}))(
 		t, errCut, "without a name the migration ends with")
 	if got := layout(); got != "1>3:remove" {
 		t.Errorf("nodes may start on layout %s", got)

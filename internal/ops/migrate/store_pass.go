@@ -54,7 +54,7 @@ func (b balances) add(code string, free, held int64) {
 	b[code] = sum
 }
 
-// gameLedger is what the pass has written of one game's ledger.
+// gameLedger is the written part of one game's ledger.
 type gameLedger struct {
 	count  int
 	totals ledger.Totals
@@ -68,7 +68,7 @@ func newPassState(s *store, to sink, report func(counts)) *passState {
 	}
 }
 
-// maxProblems is how many problems an error lists.
+// maxProblems bounds the problems that an error lists.
 const maxProblems = 20
 
 func (p *passState) problem(format string, args ...any) {
@@ -161,7 +161,7 @@ func (p *passState) convertPage(ctx context.Context, page []oldKey) error {
 	return p.sink.put(ctx, records)
 }
 
-// rawKey is what a key holds.
+// rawKey is the content of a key.
 type rawKey struct {
 	text        string
 	hash        map[string]string

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// Interval is how often a node reports.
+	// Interval is the time between two reports of a node.
 	Interval = 5 * time.Second
-	// shownFor is how long a node that reports no more is shown.
+	// shownFor is the time for which a silent node is shown.
 	shownFor = time.Minute
 
 	keptSamples    = 60 // of Recent
@@ -24,7 +24,7 @@ const (
 	writeTimeout   = 3 * time.Second
 )
 
-// Reading is what a node measures of itself. The totals count from the start of the node.
+// Reading has a node's measurements of itself. The totals count from the start of the node.
 type Reading struct {
 	Sockets    int
 	Topics     int
@@ -42,7 +42,7 @@ type Reading struct {
 	Moved         map[string]int64 // total of the minor units in them, by code of the token
 }
 
-// Report is what a node last said of itself.
+// Report is a node's last report of itself.
 type Report struct {
 	ID         string    `json:"id"`
 	Host       string    `json:"host"`

@@ -25,7 +25,7 @@ type Check struct {
 	Detail string `json:"detail"` // a sentence for anyone to read
 }
 
-// Promise is what an acknowledged change survives.
+// Promise says where an acknowledged change is kept: in memory, on disk or on a replica, too.
 type Promise = redisdb.Promise
 
 // The promises.
@@ -35,7 +35,7 @@ const (
 	KeepsReplica = redisdb.KeepsReplica
 )
 
-// Report is what a node knows about its store.
+// Report is a node's knowledge of its store.
 type Report struct {
 	Started bool // the store met the requirements once
 	// Ready means that a master takes writes, that the store keeps what its mode promises, and that

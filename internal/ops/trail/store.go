@@ -22,7 +22,7 @@ type store struct {
 	most records // of each list
 }
 
-// records is how many records of a list are kept.
+// records is the number of records of a list that are kept.
 type records struct{ operators, server, routine int }
 
 // The fields of an entry, which trail_append writes.
@@ -39,7 +39,7 @@ const (
 	// each.
 	readRecords = 400
 	readOfList  = 5
-	// listsAtOnce is how many lists one round trip reads.
+	// listsAtOnce bounds the lists that one round trip reads.
 	listsAtOnce = 500
 )
 

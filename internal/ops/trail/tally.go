@@ -20,7 +20,7 @@ type tally struct {
 	keys map[string]*keyTally // by actor
 }
 
-// keyTally is what one server key wrote since the last line about it.
+// keyTally counts the writes of one server key since the last line about it.
 type keyTally struct {
 	gameID  int64
 	actions map[string]int // by name

@@ -28,7 +28,7 @@ const (
 	maxMemberBytes = 512 // of a member in a state that is larger than MaxStateBytes
 )
 
-// Outcome is what is known about a write.
+// Outcome says whether a write is done, or may have changed only a part.
 type Outcome string
 
 // The outcomes. A write that was refused is not in the trail.

@@ -12,7 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Plan is what Finish would do.
+// Plan has the changes that Finish would make.
 type Plan struct {
 	Layout int `json:"storeLayout"`  // of the store
 	Oldest int `json:"oldestLayout"` // that this build reads
@@ -91,7 +91,7 @@ func (p Plan) Problem() error {
 		"upgrade or stop them first", p.Newest, strings.Join(names, ", "))
 }
 
-// attempts is how often Finish looks at the nodes again when some start or stop meanwhile.
+// attempts bounds how often Finish looks at the nodes again when some start or stop meanwhile.
 const attempts = 5
 
 // Finish raises the layout of the store to the newest that this build and all nodes read, and

@@ -18,9 +18,9 @@ import (
 // link: it is over when that key leaves the setting admin-key.
 
 const (
-	// ConsoleLinkTTL is how long a link is valid.
+	// ConsoleLinkTTL is the lifetime of a link.
 	ConsoleLinkTTL = time.Minute
-	// ConsoleSessionTTL is how long a session lasts, however much it is used.
+	// ConsoleSessionTTL is the lifetime of a session, however much it is used.
 	ConsoleSessionTTL = 8 * time.Hour
 	// maxConsoleSessions bounds the open sessions; the oldest makes room for a new one.
 	maxConsoleSessions = 100
@@ -65,7 +65,7 @@ func (s *Service) consoleCaller(fingerprint string) (principal.Caller, bool) {
 	return principal.Caller{}, false
 }
 
-// consoleSession is what the store has about a session.
+// consoleSession is the stored record of a session.
 type consoleSession struct {
 	digest      string // of its secret
 	startedAt   time.Time

@@ -115,7 +115,7 @@ type Authentication struct {
 	signingKeyID string         // of the key that verified a token of ours, else ""
 }
 
-// SignInResult is what a sign-in returns.
+// SignInResult is the result of a sign-in.
 type SignInResult struct {
 	AccessToken          string
 	AccessTokenExpiresIn time.Duration // of the access token
@@ -440,8 +440,8 @@ func (s *Service) KeyedHash(ctx context.Context, label, text string) ([]byte, er
 }
 
 // successor returns the token that replaces a refresh token. It is derived, by the pepper that
-// never changes, so that whoever shows the same token gets the same successor from every node: two
-// tabs of a browser, or a client whose reply was lost.
+// never changes, so that the same token gets the same successor from every node: two tabs of a
+// browser, or a client whose reply was lost.
 func (s *Service) successor(ctx context.Context, t refreshToken) (refreshToken, error) {
 	sum, err := s.store.keyedHash(ctx, "refresh", t.String())
 	return refreshToken{t.userID, t.family, refreshSecretEncoding.EncodeToString(sum)}, err

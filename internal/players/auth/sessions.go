@@ -68,7 +68,7 @@ func (s *Service) UnsuspendUser(ctx context.Context, user int64) error {
 // EndSession ends one session of a player, by its family of refresh tokens. It has no Caller: it
 // serves Logout, where the token is what entitles. Repeating it changes nothing.
 func (s *Service) EndSession(ctx context.Context, user int64, family string) error {
-	// Ended before it is deleted, so that whoever repeats a call that failed completes it.
+	// Ended before it is deleted, so that a repeated call completes one that failed.
 	if err := s.sessions.EndFamily(ctx, user, family); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (s *store) keyedHash(ctx context.Context, label, text string) ([]byte, erro
 // forget drops what a store that was replaced has otherwise.
 func (s *store) forget() { s.pepper.Store(nil) }
 
-// family is what the store has about a family of refresh tokens.
+// family is the stored record of a family of refresh tokens.
 type family struct {
 	startedAt   time.Time // by the store's clock
 	serverKeyID string    // that made it, or ""

@@ -25,7 +25,7 @@ type signer struct {
 	keysByID map[string][]byte // by kid
 }
 
-// kidBytes is how much of a key's digest is its id.
+// kidBytes is the number of bytes of a key's digest that make its id.
 const kidBytes = 6
 
 func newSigner(signingKeys [][]byte) *signer {
@@ -57,7 +57,7 @@ type accessClaims struct {
 	AcceptedEpoch int64 `json:"epo,omitempty"` // of the store, when the token was made
 }
 
-// audiencePrefix is what the id of a game has before it in the "aud" claim.
+// audiencePrefix precedes the id of a game in the "aud" claim.
 const audiencePrefix = "game:"
 
 func (s *signer) sign(session sessions.Session, now time.Time, ttl time.Duration) (string, error) {

@@ -18,7 +18,7 @@ type BoardFeed struct {
 	Walkovers bool `json:"walkovers,omitzero"`
 }
 
-// FeedSource is what the score of a player of a finished room is.
+// FeedSource is the source of a player's score for a finished room.
 type FeedSource string
 
 // The sources. A room with consensus feeds FromWin alone, and no leaderboard with prizes: its

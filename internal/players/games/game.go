@@ -104,7 +104,7 @@ const (
 	maxOrigins   = 64
 )
 
-// withPatch returns the game with a patch but for its grant, or invalid_request with every faulty
+// withPatch returns the game with a patch, without its grant, or invalid_request with every faulty
 // field.
 func (g Game) withPatch(p PatchInput, o Options) (Game, error) {
 	var errs apierror.FieldErrors

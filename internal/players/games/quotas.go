@@ -7,7 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// Quotas is how much a game may have in the store. Only the operator changes it.
+// Quotas bounds what a game may have in the store. Only the operator changes it.
 type Quotas struct {
 	Boards           int64 // leaderboards that are not deleted
 	OpenTournaments  int64 // tournaments that have not ended
@@ -119,7 +119,7 @@ func (p *QuotasPatch) check(errs *apierror.FieldErrors) {
 	}
 }
 
-// Use is how much a game has of each kind that is bounded.
+// Use counts what a game has of each bounded kind.
 type Use map[QuotaName]int64
 
 // Of returns the quota with a name.

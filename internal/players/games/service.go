@@ -407,7 +407,7 @@ func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error)
 	if g, cached := s.cache.games.Get(id); cached && g.hasServerKey(digest) {
 		return g, nil
 	}
-	// Whoever guesses keys must not cost a read of a whole game for each.
+	// Guessed keys must not cost a read of a whole game each.
 	if _, missed := s.unknownKeys.Get(digest); missed {
 		return Game{}, apierror.Unauthenticated
 	}

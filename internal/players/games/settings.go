@@ -15,7 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// Settings is what a game may choose.
+// Settings has the values that a game may choose.
 type Settings struct {
 	RakeBps      int           // basis points of the pot, 0 to 10000; a room may choose its own
 	MinRakeBps   int           // basis points below which no room may choose its rake
@@ -35,7 +35,7 @@ type Settings struct {
 	Quotas       Quotas        // what the game may have in the store
 
 	// GrantLimitPerDay is how much of its token the signup grants may mint in a day (UTC); "" for as
-	// much as the game's servers may.
+	// much as the limit of the game's servers.
 	GrantLimitPerDay DayLimit
 
 	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
@@ -283,7 +283,7 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
 // a server may change the rules for saves and for the state of rooms, the time-outs of rooms and
-// the leaderboards that they feed. Who may settle a room decides where money goes.
+// the leaderboards that they feed. The settling side of a room decides where money goes.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

@@ -7,7 +7,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// Settlement is who reports the result of a room: what package rooms calls SettledBy.
+// Settlement says who reports the result of a room; package rooms calls it SettledBy.
 type Settlement string
 
 // The settlements of rooms.
@@ -16,8 +16,8 @@ const (
 	SettledByConsensus Settlement = "consensus" // its players, who must agree
 )
 
-// settlementsBefore are those of a game that was stored before games named any: every room was
-// allowed, and an upgrade must not close rooms that players open.
+// settlementsBefore are the settlements of a game that was stored before games had this setting.
+// They allow all, because an upgrade must not forbid rooms that players open already.
 func settlementsBefore() []Settlement { return []Settlement{SettledByServer, SettledByConsensus} }
 
 func checkSettlements(errs *apierror.FieldErrors, list []Settlement) {

@@ -21,7 +21,7 @@ const (
 // StateKeys maps prefixes of names to who may write them. "" is a prefix of every name.
 type StateKeys map[string]StateWriter
 
-// TurnTimeout is what happens when the time of a turn is over.
+// TurnTimeout is the effect of the end of a turn's time.
 type TurnTimeout string
 
 // The outcomes. In both cases the next active player gets the turn.

@@ -20,10 +20,9 @@
 // # What is stored
 //
 // A player's record is a field of the room's hash, "p<user>", packed as scripts.RoomPresence. Who
-// reads the room has it at the position of the room. A room that nobody follows has none, and it
-// costs
-// what it cost without this package. On each shard a lease has a hash, keys.PresenceLease, of the
-// rooms in which it has players: by this the players of a dead node are found.
+// reads the room has it at the position of the room. A room that nobody follows has no record, and
+// costs what it would without this package. On each shard a lease has a hash, keys.PresenceLease,
+// of the rooms in which it has players: by this the players of a dead node are found.
 //
 // # When a node stores it
 //

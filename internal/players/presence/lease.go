@@ -70,7 +70,7 @@ func (s *Service) sweep(ctx context.Context, leases []string) {
 // endLease stores that the players of a lease have no socket by it. It may be called again after an
 // error.
 func (s *Service) endLease(ctx context.Context, lease string) error {
-	claimed, err := s.store.claim(ctx, lease)
+	claimed, err := s.store.endLease(ctx, lease)
 	if err != nil || !claimed {
 		return err
 	}

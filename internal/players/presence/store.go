@@ -18,13 +18,13 @@ import (
 // leaderLock is the name of the lock of the node that ends leases.
 const leaderLock = "presence"
 
-// endedRetention is how long a lease that has ended is remembered, as a fence.
+// endedRetention is the time for which an ended lease is remembered, as a fence.
 const endedRetention = 24 * time.Hour
 
-// maxShards is how many shards one round trip is about.
+// maxShards bounds the shards of one round trip.
 const maxShards = 128
 
-// location is where a room is stored.
+// location has the shard and the key of a room.
 type location struct {
 	shard              keys.Shard
 	roomID, room, list string // list is the list of events, and the topic
@@ -44,14 +44,14 @@ func locate(topic string) (location, bool) {
 	return location{shard, roomID, room, list}, list == topic
 }
 
-// change is what one call stores of a room.
+// change has the values of a room that one call stores.
 type change struct {
 	at         location
 	here, gone []int64 // user ids
 	allOthers  bool    // all players of the lease who are not here are gone
 }
 
-// shardSet is where a lease may have players, as far as the store knows.
+// shardSet has the shards on which a lease may have players, as far as the store knows.
 type shardSet map[keys.Shard]struct{}
 
 type store struct {
@@ -62,7 +62,7 @@ type store struct {
 // renewal is the outcome of a renewal.
 type renewal struct {
 	ended         bool     // the lease is over for good
-	shardsMissing bool     // the store has not all shards of the lease
+	shardsMissing bool     // the store lacks shards of the lease
 	over          []string // leases of other nodes that were not renewed in time
 }
 
@@ -94,7 +94,7 @@ func (st store) addShards(ctx context.Context, lease string, shards shardSet) er
 	return redisdb.WrapError("store the shards of a lease", err)
 }
 
-// outcome is what became of a change.
+// outcome is the effect of a change.
 type outcome struct {
 	hasSeat    map[int64]bool // by the user ids that are here
 	leaseEnded bool
@@ -157,7 +157,7 @@ func (st store) runAsLeader(ctx context.Context, lasts time.Duration, work func(
 }
 
 // claim ends a lease that is over. It returns false when the lease was renewed after all.
-func (st store) claim(ctx context.Context, lease string) (bool, error) {
+func (st store) endLease(ctx context.Context, lease string) (bool, error) {
 	reply, err := st.db.RunScript(ctx, scripts.PresenceClaim, []string{keys.PresenceLeases()},
 		scripts.PresenceClaimArgs{Lease: lease, NodeMS: st.db.Clock.NowMS()}.List()...)
 	return reply.Status == scripts.OK, err

@@ -18,7 +18,7 @@ const (
 	maxPathBytes = 256 // bytes of a path
 )
 
-// rulesField is where the rules are in the definition of a game.
+// rulesField is the place of the rules in the definition of a game.
 const rulesField = "settings.progressRules"
 
 // ParseRules parses the rules of a game. Empty text and null are no rules. It returns
@@ -164,8 +164,8 @@ func (p *ruleParser) parseSlots(r *rule, name string, v wire.RawJSON) {
 
 func (p *ruleParser) parsePath(r *rule, name string, v wire.RawJSON) {
 	r.path = p.text(name, v)
-	r.segments = strings.Split(r.path, ".")
-	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.segments, "") || len(r.segments) >= MaxStateDepth {
+	r.members = strings.Split(r.path, ".")
+	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.members, "") || len(r.members) >= MaxStateDepth {
 		p.addError("format", name, "must be member names joined by dots")
 	}
 }

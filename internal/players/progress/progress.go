@@ -13,8 +13,8 @@ const (
 	MaxSlots      = 16        // slots of a player in a game
 	MaxVersions   = 5         // kept versions of a slot
 
-	// MaxTotalBytes is how many bytes the states of all versions of a player have together: so many
-	// that the newest version of each slot fits. The oldest of the others go first.
+	// MaxTotalBytes bounds the bytes of all versions of a player's states. The newest version of each
+	// slot always fits; of the others, the oldest are removed first.
 	MaxTotalBytes = MaxSlots * MaxStateBytes
 	// MaxGuestTotalBytes is MaxTotalBytes of a player whom nobody vouches for. What does not fit even
 	// without older versions is refused.

@@ -55,9 +55,9 @@ type Rules struct {
 func newRules(list []rule) Rules {
 	rules := Rules{list: list}
 	for _, r := range list {
-		rules.paths.add(r.path, r.segments)
+		rules.paths.add(r.path, r.members)
 		if r.serverOnly && !r.shadow {
-			rules.serverOnly.add(r.path, r.segments)
+			rules.serverOnly.add(r.path, r.members)
 		}
 	}
 	return rules
@@ -66,7 +66,7 @@ func newRules(list []rule) Rules {
 type rule struct {
 	path             string   // "": the rule concerns whole slots
 	slots            []string // in which the rule holds; nil: in all
-	segments         []string // member names of path
+	members          []string // member names of path
 	maxGainPerMinute *big.Rat // per minute; nil: no such condition
 	maxInitial       *big.Rat // nil: no such condition
 	monotonic        string   // "up", "down" or ""

@@ -131,9 +131,10 @@ func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInpu
 }
 
 // ReplaceState makes a state the newest version of a user's slot, for the server of the user's game
-// or the operator. All rules of the game hold but serverOnly: such members are stored as given. The
-// same state over the same version is stored once, however often the same caller sends it.
-// It returns forbidden for players, user_not_found for users of other games, and what Save returns.
+// or the operator. All rules of the game hold except serverOnly: members under that rule are stored
+// as given. The same state over the same version is stored once, however often the same caller
+// sends it. It returns forbidden for players, user_not_found for users of other games, and what
+// Save returns.
 func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in ReplaceInput) (SaveInfo, error) {
 	game, err := s.authorizeStaff(ctx, caller, in.UserID)
 	if err != nil {

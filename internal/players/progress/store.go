@@ -25,8 +25,8 @@ type store struct{ db *redisdb.DB }
 // same name announces them.
 func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
-// EventSeq returns the number of the last event in EventTopic, 0 before the first. The events go
-// before their number does.
+// EventSeq returns the number of the last event in EventTopic, 0 before the first. The list of
+// events expires before the number does.
 func (s *Service) EventSeq(ctx context.Context, user int64) (int64, error) {
 	name := keys.UserEventSeq(user)
 	seq, err := s.store.db.AutoPipelined.HGet(ctx, name, "seq").Result()
@@ -40,7 +40,7 @@ func (s *Service) EventSeq(ctx context.Context, user int64) (int64, error) {
 	return values.NextInt(), values.Err()
 }
 
-// slotRead is what one read of a slot returned.
+// slotRead is the reply of one read of a slot.
 type slotRead struct {
 	newest record // version 0: the slot is empty
 	other  record // version 0: the slot does not keep the requested version

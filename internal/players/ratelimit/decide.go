@@ -14,7 +14,7 @@ const (
 	leaseGrowthFactor = 4               // factor by which the next lease of a busy caller is larger
 )
 
-// state is what a node knows of the bucket of one caller.
+// state is a node's knowledge of the bucket of one caller.
 type state struct {
 	permits       int64     // leased and not used yet
 	leaseExpires  time.Time // when the permits expire
@@ -25,7 +25,7 @@ type state struct {
 	unknown       int64     // permits whose report timed out, until the store replies
 }
 
-// verdict is what a node does about one request.
+// verdict is a node's decision about one request.
 type verdict int
 
 const (
@@ -61,7 +61,7 @@ func nextLease(now time.Time, s state, limit Limit) int64 {
 	return min(firstLeasePermits, limit.maxLeasePermits())
 }
 
-// hasLease reports whether the last lease has not expired, though its permits may be used up.
+// hasLease reports whether the last lease is unexpired, even if its permits are used up.
 func (s *state) hasLease(now time.Time) bool { return now.Before(s.leaseExpires) }
 
 // available returns how many permits the bucket in Redis has at most.

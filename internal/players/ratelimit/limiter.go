@@ -66,7 +66,7 @@ const (
 	maxGenerationBuckets = 16384
 )
 
-// bucket is what this node has for one caller.
+// bucket is this node's part of one caller's bucket.
 type bucket struct {
 	key bucketKey
 

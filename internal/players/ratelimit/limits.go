@@ -34,7 +34,7 @@ const (
 	RequiredKeys  Class = "keyed-must-work" // of a player, with a key that is never refused
 )
 
-// Scope is by what the requests of a class are counted.
+// Scope is the subject by which the requests of a class are counted.
 type Scope string
 
 // The scopes.

@@ -20,7 +20,7 @@ const (
 	maxPipelines      = 16 // for one report
 )
 
-// usageReport is how many permits of a bucket are reported.
+// usageReport has the used permits of a bucket.
 type usageReport struct {
 	bucket *bucket
 	limit  Limit

@@ -19,7 +19,7 @@ const (
 
 type store struct{ db *redisdb.DB }
 
-// lease is what a node got from a bucket in Redis.
+// lease is a number of permits that a node got from a bucket in Redis.
 type lease struct {
 	permits   int64         // that the node may use, 0 when there was none
 	untilFull time.Duration // until the bucket is full

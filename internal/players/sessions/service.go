@@ -8,7 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// PollInterval is how often a node reads what other nodes have ended.
+// PollInterval is the time between two reads of the sessions that other nodes have ended.
 const PollInterval = time.Second
 
 const pollTimeout = 5 * time.Second
@@ -92,7 +92,7 @@ func (s *Service) EndUser(ctx context.Context, user int64, beganBy time.Time, co
 
 // Suspend keeps a player out until a time, the zero time for ever: every session is over while it
 // holds, whenever it began. Tokens last a day at most, and so does what nodes know of a suspension;
-// whoever gives tokens must not give any to a suspended player.
+// callers that issue tokens must not issue any to a suspended player.
 func (s *Service) Suspend(ctx context.Context, user int64, until time.Time) error {
 	return s.end(ctx, end{subject: subject{suspensionSubject, user, ""}, until: until, code: CloseForbidden})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxTokenAge is how long a token may be accepted after its session began to use it. Longer, an end
+// MaxTokenAge bounds how long a token is accepted after its session began to use it. Longer, an end
 // would be forgotten before the tokens that it concerns.
 const MaxTokenAge = 24 * time.Hour
 
@@ -16,7 +16,7 @@ const (
 	CloseForbidden = 4403 // do not come back
 )
 
-// Session is what an access token was issued for.
+// Session is a sign-in, or the use of an outside token; access tokens are issued for it.
 type Session struct {
 	UserID      int64     // the player
 	GameID      int64     // the player's game
@@ -31,7 +31,7 @@ type Session struct {
 	AcceptedEpoch int64
 }
 
-// subject is what an end concerns. Every session has a few.
+// subject names the sessions that an end concerns. Every session has a few.
 type subject struct {
 	kind   subjectKind
 	number int64  // user id of a family or user, game id of an issuer or server key
@@ -65,7 +65,7 @@ func parseSubject(text string) (subject, bool) {
 	return subject{subjectKind(kind[0]), n, name}, true
 }
 
-// end is what the store has about a subject.
+// end is the stored end of the sessions of a subject.
 type end struct {
 	subject  subject
 	beganBy  time.Time // only sessions that had begun by then are over; zero: all

@@ -59,13 +59,13 @@ type drawnKey struct {
 	at     time.Time
 }
 
-// overShare is what nodes must know of an estimate.
+// overShare is the part of an estimate that all nodes need.
 type overShare struct {
 	games   []int64         // over their share, the one that is most over it first
 	bounded map[int64]int64 // over a quota that the operator set, with it, in bytes
 }
 
-// estimate is what one game has.
+// estimate is the use of the store by one game.
 type estimate struct {
 	gameID int64
 	bytes  int64
@@ -251,7 +251,7 @@ func (w *window) bytesByGame() map[int64]int64 {
 	return drawn
 }
 
-// overShareOf returns what nodes must know of an estimate.
+// overShareOf returns the part of an estimate that all nodes need.
 func overShareOf(list []estimate) overShare {
 	over := overShare{bounded: map[int64]int64{}}
 	sorted := slices.Clone(list)

@@ -51,7 +51,7 @@ func CheckChosenUsername(name string) (string, error) {
 	return name, nil
 }
 
-// maxMarks is how many marks one letter may have: Tibetan and Hebrew need three.
+// maxMarks bounds the marks of one letter: Tibetan and Hebrew need three.
 const maxMarks = 4
 
 // reservedNames are names by which players know staff, as they look. Only a whole name counts, with

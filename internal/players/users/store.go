@@ -51,7 +51,7 @@ func (s *store) create(
 	return reply.Err(scripts.UserCreate)
 }
 
-// identityOwner returns the id of the player who has an identity, or 0.
+// identityOwner returns the id of the player with an identity, or 0.
 func (s *store) identityOwner(ctx context.Context, i Identity) (int64, error) {
 	id, err := s.db.Client.Get(ctx, keys.Identity(i.GameID, i.Kind, i.Digest)).Int64()
 	if errors.Is(err, redis.Nil) {
@@ -260,7 +260,7 @@ func (s *store) setSuspension(ctx context.Context, id int64, suspension *Suspens
 	return s.setFields(ctx, id, "suspended", text)
 }
 
-// relation is what another player is to this one; the zero relation is none.
+// relation is the relation of another player to this one; the zero value is no relation.
 type relation struct {
 	state FriendState
 	since time.Time
@@ -358,7 +358,7 @@ func (s *store) updateIndex(ctx context.Context, id, other int64, r relation, is
 var errIndexFull = errors.New("the index is full")
 
 // updateIndexes lists two players in each other's index by what is stored about the pair. A change
-// of the pair in between is followed, so that whoever of two updates last leaves the indexes right.
+// of the pair in between is followed, so that the later of two updates leaves the indexes right.
 func (s *store) updateIndexes(ctx context.Context, a, b int64) error {
 	var seen [2]relation
 	for first := true; ; first = false {
@@ -391,8 +391,8 @@ func (s *store) pairRelations(ctx context.Context, a, b int64) (both [2]relation
 	return both, nil
 }
 
-// checkReply returns the error of a reply, but for a key that somebody overwrote with another type:
-// it logs that and reports that the key cannot be read, so that the others are returned.
+// checkReply returns the error of a reply, except for a key that somebody overwrote with another
+// type: it logs that and reports that the key cannot be read, so that the others are returned.
 func checkReply(ctx context.Context, operation string, reply redis.Cmder) (unreadable bool, err error) {
 	switch err := redisdb.WrapError(operation, reply.Err()); {
 	case errors.Is(err, redis.Nil):

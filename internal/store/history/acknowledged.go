@@ -76,7 +76,7 @@ func (s *Service) Acknowledge(gameID int64, nonce string, began time.Time) {
 func (s *Service) takeAcknowledged(acknowledged map[int64]*acknowledgements, now time.Time) {
 	for id, list := range acknowledged {
 		b := batch{acknowledgements: *list, at: now}
-		if g := s.games[id]; g != nil && len(g.slots) > 0 {
+		if g := s.games[id]; g != nil && len(g.tips) > 0 {
 			b.after, b.afterAt = g.newest().Number, g.seenAt
 		}
 		batches := append(s.batches[id], b)
@@ -119,9 +119,9 @@ func keepNewest(batches []batch, most int) []batch {
 
 // entryBefore returns the number of an entry that was there before a time, 0 when none is known.
 func (g *gameHistory) entryBefore(at time.Time) int64 {
-	for i := len(g.slots) - 1; i > 0; i-- {
-		if !g.slots[i].since.After(at) {
-			return g.slots[i-1].Number // it was the last one when the span of the next slot began
+	for i := len(g.tips) - 1; i > 0; i-- {
+		if !g.tips[i].since.After(at) {
+			return g.tips[i-1].Number // it was the last one when the span of the next tip began
 		}
 	}
 	return 0
@@ -135,10 +135,10 @@ func (g *gameHistory) floorOf(b batch) int64 {
 	return g.entryBefore(b.began)
 }
 
-// sinceDoubt returns the time after which acknowledged entries may be gone though the newest entry
-// that was seen is there: a server may have come back, and entries of others may have taken the
-// place of what it lost, before any look failed.
-func (s *Service) sinceDoubt() time.Time { return s.doubtedAt.Add(-noticeTime) }
+// suspectedSince returns the time after which acknowledged entries may be lost although the newest
+// entry that was seen is there: a server may have come back, and entries of others may have taken
+// the place of what it lost, before any look failed.
+func (s *Service) suspectedSince() time.Time { return s.suspectedAt.Add(-noticeTime) }
 
 // countGone returns how many entries that this node acknowledged after a time are not in the ledger
 // of a game, up to present of which nothing was lost, and how many are. Entries that may have left

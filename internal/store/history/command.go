@@ -15,7 +15,7 @@ type Status struct {
 	Epoch        int64    `json:"epoch"`
 	Accepted     int64    `json:"acceptedEpoch"` // last epoch that an operator accepted, 0 for none
 	Former       []string `json:"formerInstallations"`
-	Stop         *Stop    `json:"stopped"` // null while money goes on
+	Halt         *Halt    `json:"stopped"` // null while money goes on
 	Losses       []Loss   `json:"losses"`  // all that were ever noticed, oldest first
 }
 
@@ -40,9 +40,11 @@ func (l Loss) Sentence() string {
 	}
 }
 
-// Found gives a store without an installation a name and its first epoch, as the first node does.
-// It changes nothing in another store. It returns store_unavailable.
-func Found(ctx context.Context, db *redisdb.DB) error { return store{db}.found(ctx) }
+// CreateInstallation gives a store without an installation a name and its first epoch, as the first
+// node does. It changes nothing in another store. It returns store_unavailable.
+func CreateInstallation(ctx context.Context, db *redisdb.DB) error {
+	return store{db}.createInstallation(ctx)
+}
 
 // ReadStatus reads what the store says of its history, at one instant. It returns
 // store_unavailable.
@@ -61,8 +63,8 @@ func (s store) readStatus(ctx context.Context) (Status, meta, error) {
 		Losses: losses,
 	}
 	if m.stopped != "" {
-		status.Stop = &Stop{}
-		if err := wire.Unmarshal([]byte(m.stopped), status.Stop); err != nil {
+		status.Halt = &Halt{}
+		if err := wire.Unmarshal([]byte(m.stopped), status.Halt); err != nil {
 			return Status{}, m, fmt.Errorf("decode why money is stopped: %w", err)
 		}
 	}
@@ -77,9 +79,9 @@ func Accept(ctx context.Context, db *redisdb.DB) (before, after Status, err erro
 	if err != nil {
 		return before, after, err
 	}
-	var stopped Stop
-	if before.Stop != nil {
-		stopped = *before.Stop
+	var stopped Halt
+	if before.Halt != nil {
+		stopped = *before.Halt
 	}
 	if _, _, err = s.accept(ctx, m, stopped); err != nil {
 		return before, after, err

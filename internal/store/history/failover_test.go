@@ -112,7 +112,7 @@ func TestInAClusterTheMarksOfOtherMastersSayWhatAFailoverLostWhileNoNodeRan(t *t
 	late := watch(t, d.db, "")
 	late.waitForMoney(t, false)
 	status, err := history.ReadStatus(t.Context(), d.db)
-	if err != nil || status.Stop == nil || status.Stop.Cause != history.Older || len(status.Losses) != 1 ||
+	if err != nil || status.Halt == nil || status.Halt.Cause != history.Older || len(status.Losses) != 1 ||
 		status.Losses[0].GameID != d.game || status.Losses[0].Entries() != 4 {
 		t.Fatalf("%+v, %v", status, err)
 	}
@@ -140,7 +140,7 @@ func TestMoneyGoesOnByItselfWhenTheRightStoreIsBack(t *testing.T) {
 			w.waitForMoney(t, false)
 			redistest.Eventually(t, "the wrong store has the stop", func() bool {
 				status, err := history.ReadStatus(t.Context(), wrongDB)
-				return err == nil && status.Stop != nil && status.Stop.Cause == cause
+				return err == nil && status.Halt != nil && status.Halt.Cause == cause
 			})
 			if restarted := start(t, db, dir); restarted.AllowMoney() == nil {
 				t.Error("a node that starts on the wrong store lets money go on")
@@ -155,7 +155,7 @@ func TestMoneyGoesOnByItselfWhenTheRightStoreIsBack(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 			status, err := history.ReadStatus(t.Context(), db)
-			if err != nil || status.Stop != nil || len(status.Losses) > 0 {
+			if err != nil || status.Halt != nil || len(status.Losses) > 0 {
 				t.Errorf("%+v, %v", status, err)
 			}
 			w.add(t, db, 7, "aaaaaaaa", 1)

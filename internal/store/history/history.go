@@ -26,15 +26,15 @@ const (
 	lookTimeout     = 2 * time.Second
 	countTimeout    = time.Second // for the entries of a game that are gone
 
-	// maxRecentLoss is how old an entry may be that a failover or a crash loses, when the store was
-	// seen last. What lost older entries is another history.
+	// maxRecentLoss bounds the age, when the store was seen last, of an entry that a failover or a
+	// crash can lose. A store that lost older entries has another history.
 	maxRecentLoss = time.Minute
 	slotSpan      = 2 * time.Second // what one remembered entry stands for
 	maxSlots      = 40
 )
 
-// Stop is why money is stopped.
-type Stop struct {
+// Halt is the reason why no money moves.
+type Halt struct {
 	Cause        Cause     `json:"cause"`
 	At           time.Time `json:"at"`
 	Node         string    `json:"node"`
@@ -52,8 +52,8 @@ const (
 	Older   Cause = "older"   // it lacks entries that no failover can have lost, or the first ones
 )
 
-// Sentence describes the stop for anyone to read.
-func (s Stop) Sentence() string {
+// Sentence describes the halt for anyone to read.
+func (s Halt) Sentence() string {
 	text := map[Cause]string{
 		Empty:   "the store is empty, and was not before",
 		Foreign: "the store belongs to another installation than before",
@@ -155,40 +155,40 @@ type Service struct {
 	acknowledged map[int64]*acknowledgements // by game, since the last look
 
 	// Of the goroutine of Run.
-	known     mark // Games is not used: games has them
-	games     map[int64]*gameHistory
-	batches   map[int64][]batch // of acknowledged entries by game
-	doubt     bool              // a server failed since all games were compared
-	doubtedAt time.Time         // when that was known
-	tookAt    time.Time         // when the last look began
-	id        string            // of this process, in the records of losses
-	stopped   *Stop
-	missing   []Loss // when money was stopped
-	seenEpoch int64  // of the store when money was stopped
-	flagged   bool   // the stop is in the store
-	accepted  int64  // last epoch that an operator accepted
-	losses    []Loss // since then
-	noticed   int64
-	markError string
-	lastMark  string
-	changes   uint64
+	known         mark // Games is not used: games has them
+	games         map[int64]*gameHistory
+	batches       map[int64][]batch // of acknowledged entries by game
+	lossSuspected bool              // a server failed since all games were compared
+	suspectedAt   time.Time         // when that was known
+	tookAt        time.Time         // when the last look began
+	id            string            // of this process, in the records of losses
+	stopped       *Halt
+	missing       []Loss // when money was stopped
+	seenEpoch     int64  // of the store when money was stopped
+	flagged       bool   // the halt is in the store
+	accepted      int64  // last epoch that an operator accepted
+	losses        []Loss // since then
+	noticed       int64
+	markError     string
+	lastMark      string
+	changes       uint64
 }
 
 // gameHistory is what a node remembers of a ledger.
 type gameHistory struct {
-	slots  []slot    // oldest first, never empty but while the first look has found a loss
+	tips   []seenTip // oldest first, never empty but while the first look has found a loss
 	first  string    // head of entry 1, "" when it is not known
 	tipAt  time.Time // when the newest entry was seen first
 	seenAt time.Time // when the newest entry was seen last
 }
 
-// slot is the last entry that was seen in a span of time.
-type slot struct {
+// seenTip is the last entry that was seen in a span of time.
+type seenTip struct {
 	tipDoc
 	since time.Time // when the span began
 }
 
-func (g *gameHistory) newest() slot { return g.slots[len(g.slots)-1] }
+func (g *gameHistory) newest() seenTip { return g.tips[len(g.tips)-1] }
 
 // see remembers an entry that was seen now, by a look that began before.
 func (g *gameHistory) see(l ledger, began, now time.Time) {
@@ -197,17 +197,17 @@ func (g *gameHistory) see(l ledger, began, now time.Time) {
 		g.first = l.firstHead
 	}
 	g.seenAt = now
-	if len(g.slots) == 0 || g.newest().tipDoc != tip {
+	if len(g.tips) == 0 || g.newest().tipDoc != tip {
 		g.tipAt = now
 	}
-	switch n := len(g.slots); {
-	case n > 0 && g.slots[n-1].tipDoc == tip:
-	case n > 1 && began.Sub(g.slots[n-1].since) < slotSpan:
-		g.slots[n-1].tipDoc = tip
+	switch n := len(g.tips); {
+	case n > 0 && g.tips[n-1].tipDoc == tip:
+	case n > 1 && began.Sub(g.tips[n-1].since) < slotSpan:
+		g.tips[n-1].tipDoc = tip
 	default:
-		g.slots = append(g.slots, slot{tip, began})
-		if len(g.slots) > maxSlots {
-			g.slots = slices.Delete(g.slots, 0, 1)
+		g.tips = append(g.tips, seenTip{tip, began})
+		if len(g.tips) > maxSlots {
+			g.tips = slices.Delete(g.tips, 0, 1)
 		}
 	}
 }
@@ -303,9 +303,9 @@ func (s *Service) Run(ctx context.Context) error {
 			defer cancel()
 			changes := s.options.Changes()
 			if changes != s.changes {
-				s.beginDoubt(now)
+				s.suspectLoss(now)
 			}
-			all := lastCompare.IsZero() || s.doubt || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
+			all := lastCompare.IsZero() || s.lossSuspected || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
 			if all || now.Sub(lastMeta) >= metaInterval {
 				if err := s.lookAtMeta(ctx); err != nil {
 					return err
@@ -317,9 +317,9 @@ func (s *Service) Run(ctx context.Context) error {
 				if err := s.compare(ctx, s.allGames()); err != nil {
 					return err
 				}
-				lastCompare, s.changes, s.doubt = now, changes, false
+				lastCompare, s.changes, s.lossSuspected = now, changes, false
 			}
-			if !s.doubt {
+			if !s.lossSuspected {
 				s.forgetAcknowledged(now)
 			}
 			if now.Sub(lastMeta) >= metaInterval {
@@ -331,7 +331,7 @@ func (s *Service) Run(ctx context.Context) error {
 		s.publish()
 		failure := ""
 		if err != nil && ctx.Err() == nil {
-			s.beginDoubt(now)
+			s.suspectLoss(now)
 			if failure = err.Error(); failure != lastFailure {
 				s.log.Warn("the history of the money cannot be read", "error", err)
 			}
@@ -345,10 +345,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// beginDoubt notes that a server may have lost something.
-func (s *Service) beginDoubt(now time.Time) {
-	if !s.doubt {
-		s.doubt, s.doubtedAt = true, now
+// suspectLoss notes that a server may have lost something.
+func (s *Service) suspectLoss(now time.Time) {
+	if !s.lossSuspected {
+		s.lossSuspected, s.suspectedAt = true, now
 	}
 }
 
@@ -377,10 +377,10 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	if m.stopped != "" && len(marks) == 0 {
 		s.known = mark{Installation: m.installation, Epoch: m.epoch}
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	}
 	if m.installation == "" && len(marks) == 0 || m.installation != "" && m.epoch == 0 {
-		if err := s.store.found(ctx); err != nil { // a new installation, or one of an earlier release
+		if err := s.store.createInstallation(ctx); err != nil { // a new installation, or one of an earlier release
 			return err
 		}
 		if m, err = s.store.readMeta(ctx); err != nil {
@@ -397,7 +397,7 @@ func (s *Service) start(ctx context.Context) error {
 			if m.installation == "" {
 				cause = Empty
 			}
-			return s.stop(ctx, m, cause, lossesOf(k))
+			return s.halt(ctx, m, cause, lossesOf(k))
 		case k.Installation == m.installation && k.Epoch > m.epoch:
 			s.known = k.clone()
 			merged.include(k)
@@ -407,7 +407,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	now := time.Now()
 	for id, tip := range merged.Games {
-		s.games[id] = &gameHistory{slots: []slot{{tip, now}}}
+		s.games[id] = &gameHistory{tips: []seenTip{{tip, now}}}
 	}
 	gone, err := s.findGone(ctx, s.allGames())
 	if err != nil {
@@ -415,10 +415,10 @@ func (s *Service) start(ctx context.Context) error {
 		return err
 	}
 	if len(gone) > 0 || s.known.Epoch > m.epoch {
-		return s.stop(ctx, m, Older, listLosses(gone))
+		return s.halt(ctx, m, Older, listLosses(gone))
 	}
 	if m.stopped != "" {
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	}
 	return s.loadLosses(ctx, m.accepted)
 }
@@ -445,7 +445,7 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 	}
 	switch {
 	case m.stopped != "":
-		return s.adoptStop(ctx, m)
+		return s.adoptHalt(ctx, m)
 	case m.installation != s.known.Installation && m.installation != "" && m.replaces(s.known.Installation):
 		return s.goOn(ctx, m)
 	case m.installation != s.known.Installation:
@@ -455,14 +455,14 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 		if m.installation == "" {
 			cause = Empty
 		}
-		return s.stop(ctx, m, cause, lossesOf(k))
+		return s.halt(ctx, m, cause, lossesOf(k))
 	case m.epoch < s.known.Epoch: // the record itself went back
 		return s.beginEpoch(ctx, nil)
 	case m.epoch > s.known.Epoch: // another node, or an operator, has begun one
 		if m.accepted >= m.epoch {
 			return s.goOn(ctx, m)
 		}
-		s.beginDoubt(time.Now())
+		s.suspectLoss(time.Now())
 		gone, err := s.findGone(ctx, s.allGames())
 		if err != nil {
 			return err
@@ -544,7 +544,7 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 		default:
 			g.see(l, s.tookAt, now)
 		}
-		if len(g.slots) == 0 {
+		if len(g.tips) == 0 {
 			delete(s.games, id)
 		}
 	}
@@ -561,15 +561,15 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 // findLoss compares the ledger of a game with what is remembered of it. It returns nil when nothing
 // is missing.
 func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
-	if len(g.slots) > 0 {
+	if len(g.tips) > 0 {
 		if tip := g.newest(); tip.Number > l.last || tip.Number > l.base && tip.Head != l.headAtMark {
 			return s.examine(ctx, id, g, l, now)
 		}
 	}
-	if !s.doubt || s.stopped != nil && s.flagged {
+	if !s.lossSuspected || s.stopped != nil && s.flagged {
 		return nil, nil
 	}
-	gone, there, err := s.countGone(ctx, id, g, l, l.last, s.sinceDoubt())
+	gone, there, err := s.countGone(ctx, id, g, l, l.last, s.suspectedSince())
 	if err != nil || gone == 0 {
 		return nil, err
 	}
@@ -579,9 +579,9 @@ func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledg
 	// The first entries are there when this node knows one of those that are, or, in a game that it
 	// has never looked at, when there is one that is older than any that it acknowledged.
 	switch {
-	case len(g.slots) > 0 && g.newest().Number > 0, there > 0:
+	case len(g.tips) > 0 && g.newest().Number > 0, there > 0:
 		lost.goesOn = true
-	case len(g.slots) == 0:
+	case len(g.tips) == 0:
 		first := timeOf(l.firstHead)
 		lost.goesOn = l.base > 0 || !first.IsZero() && s.batches[id][0].began.Sub(first) > noticeTime
 	}
@@ -593,19 +593,19 @@ func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledg
 
 // examine finds out how far back the history of a game went.
 func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
-	newest, oldest := g.newest(), g.slots[0]
+	newest, oldest := g.newest(), g.tips[0]
 	lost := &goneGame{Loss: Loss{GameID: id, Known: newest.Number, Present: l.last, At: now.UTC()}, now: l}
 	intact := -1 // the newest slot that is there
-	for i := len(g.slots) - 2; i >= 0 && intact < 0; i-- {
-		at, err := s.store.readLedgers(ctx, map[int64]int64{id: g.slots[i].Number})
+	for i := len(g.tips) - 2; i >= 0 && intact < 0; i-- {
+		at, err := s.store.readLedgers(ctx, map[int64]int64{id: g.tips[i].Number})
 		if err != nil {
 			return nil, err
 		}
-		if at[id].headAtMark == g.slots[i].Head || g.slots[i].Number <= l.base {
-			lost.Present = min(lost.Present, max(g.slots[i].Number, g.slots[i+1].Number-1))
+		if at[id].headAtMark == g.tips[i].Head || g.tips[i].Number <= l.base {
+			lost.Present = min(lost.Present, max(g.tips[i].Number, g.tips[i+1].Number-1))
 			intact = i
 		} else {
-			lost.Present = min(lost.Present, g.slots[i].Number-1)
+			lost.Present = min(lost.Present, g.tips[i].Number-1)
 		}
 	}
 	// What is left is older than all that is remembered, and so it is no other history.
@@ -614,8 +614,8 @@ func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledge
 	hasFirst, isRecent, after := false, false, time.Time{}
 	switch {
 	case intact >= 0:
-		after = g.slots[intact+1].since
-		hasFirst = g.slots[intact].Number > 0 || g.first != "" && g.first == l.firstHead
+		after = g.tips[intact+1].since
+		hasFirst = g.tips[intact].Number > 0 || g.first != "" && g.first == l.firstHead
 		isRecent = g.seenAt.Sub(after) <= s.options.MaxRecentLoss
 	case g.first != "" && g.first == l.firstHead:
 		hasFirst = true
@@ -628,8 +628,8 @@ func (s *Service) examine(ctx context.Context, id int64, g *gameHistory, l ledge
 	if s.stopped != nil && s.flagged {
 		return lost, nil // what it misses is written down
 	}
-	if s.doubt && !after.IsZero() && s.sinceDoubt().Before(after) {
-		after = s.sinceDoubt()
+	if s.lossSuspected && !after.IsZero() && s.suspectedSince().Before(after) {
+		after = s.suspectedSince()
 	}
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -661,7 +661,7 @@ func listLosses(gone []goneGame) (list []Loss) {
 // lose notes what is gone: money goes on if a failover may have lost it.
 func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
 	if slices.ContainsFunc(gone, func(g goneGame) bool { return !g.goesOn }) {
-		return s.stop(ctx, m, Older, listLosses(gone))
+		return s.halt(ctx, m, Older, listLosses(gone))
 	}
 	if err := s.beginEpoch(ctx, listLosses(gone)); err != nil {
 		return err
@@ -710,9 +710,9 @@ func (s *Service) logLoss(l Loss, epoch int64) {
 	}
 }
 
-// stop stops money here at once, and on the other nodes when the store takes the record.
-func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss) error {
-	s.stopped = &Stop{
+// halt stops money here at once, and on the other nodes when the store takes the record.
+func (s *Service) halt(ctx context.Context, m meta, cause Cause, missing []Loss) error {
+	s.stopped = &Halt{
 		Cause: cause, At: time.Now().UTC(), Node: s.options.Node, Installation: s.known.Installation,
 		Epoch: s.known.Epoch,
 	}
@@ -726,28 +726,29 @@ func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss)
 	return s.flag(ctx)
 }
 
-// flag writes the stop into the store, for the other nodes. What fails is tried again.
+// flag writes the halt into the store, where the other nodes read it. A failed write is tried
+// again.
 func (s *Service) flag(ctx context.Context) error {
 	if s.flagged {
 		return nil
 	}
-	flagged, err := s.store.stop(ctx, s.id, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
+	flagged, err := s.store.halt(ctx, s.id, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
 	if s.flagged = flagged; err != nil {
 		s.log.Warn("the other nodes cannot be told that money is stopped", "error", err)
 	}
 	return nil
 }
 
-// adoptStop stops money because another node did. What this node misses is written down too.
-func (s *Service) adoptStop(ctx context.Context, m meta) error {
-	var record Stop
+// adoptHalt stops money because another node did. What this node misses is written down too.
+func (s *Service) adoptHalt(ctx context.Context, m meta) error {
+	var record Halt
 	if err := wire.Unmarshal([]byte(m.stopped), &record); err != nil {
 		return fmt.Errorf("decode why money is stopped: %w", err)
 	}
 	s.stopped, s.seenEpoch, s.flagged = &record, m.epoch, false
 	s.publish()
 	s.log.Error(record.Sentence(), "cause", string(record.Cause), "noticed_by", record.Node)
-	s.beginDoubt(time.Now())
+	s.suspectLoss(time.Now())
 	gone, err := s.findGone(ctx, s.allGames())
 	if err != nil {
 		return err

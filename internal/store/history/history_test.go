@@ -201,7 +201,7 @@ func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 				without.waitForMoney(t, false)
 
 				before, after, err := history.Accept(t.Context(), db)
-				if err != nil || before.Stop == nil || after.Stop != nil || after.Epoch < 2 {
+				if err != nil || before.Halt == nil || after.Halt != nil || after.Epoch < 2 {
 					t.Fatalf("accept: %+v, %+v, %v", before, after, err)
 				}
 				for _, w := range []*watcher{w, restarted, without} {
@@ -219,7 +219,7 @@ func TestANewStoreIsNoFault(t *testing.T) {
 		w := watch(t, db, t.TempDir())
 		testkit.Report(t, w.AllowMoney())
 		s, err := history.ReadStatus(t.Context(), db)
-		if err != nil || s.Installation == "" || s.Epoch != 1 || s.Stop != nil {
+		if err != nil || s.Installation == "" || s.Epoch != 1 || s.Halt != nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})

@@ -86,7 +86,7 @@ func TestAGameThatComesBackWithoutItsFirstEntriesStopsMoney(t *testing.T) {
 				w.changes.Add(1)
 				w.waitForMoney(t, false)
 				status := waitForLosses(t, db, "the stop is in the store", func(list []history.Loss) bool { return len(list) == 1 })
-				if l := status.Losses[0]; status.Stop == nil || status.Stop.Cause != history.Older || l.GameID != game {
+				if l := status.Losses[0]; status.Halt == nil || status.Halt.Cause != history.Older || l.GameID != game {
 					t.Errorf("%+v", status)
 				}
 			})
@@ -239,7 +239,7 @@ func TestLostEntriesAreCountedToTheUnit(t *testing.T) {
 				status := waitForLosses(t, db, "both nodes have said what they miss", func(list []history.Loss) bool {
 					return len(list) == 1 && acknowledgedOf(list[0]) == want
 				})
-				if l := status.Losses[0]; status.Stop != nil || l.Entries() < want || l.Entries() < 16 || l.Present != 10 {
+				if l := status.Losses[0]; status.Halt != nil || l.Entries() < want || l.Entries() < 16 || l.Present != 10 {
 					t.Errorf("%+v", status)
 				}
 				words := "ledger entries of 1 games that nobody was told of are gone"

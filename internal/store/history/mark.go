@@ -123,8 +123,8 @@ func (f markFiles) read() (map[string]string, error) {
 	return texts, nil
 }
 
-// write replaces this node's file at once: whoever reads sees the old text or the new one, after a
-// power cut too.
+// write replaces this node's file at once: a reader sees the old text or the new one, after a power
+// cut too.
 func (f markFiles) write(text string) error {
 	if f.dir == "" {
 		return nil

@@ -51,8 +51,8 @@ func decodeMeta(all map[string]string) (meta, error) {
 	return m, f.Err()
 }
 
-// found gives a store its name and its first epoch, unless another node did.
-func (s store) found(ctx context.Context) error {
+// createInstallation gives a store its name and its first epoch, unless another node did.
+func (s store) createInstallation(ctx context.Context) error {
 	err := s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaInstallationField, secret.New()[:16]).Err()
 	if err == nil {
 		err = s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaEpochField, 1).Err()
@@ -195,7 +195,7 @@ func (s store) readLosses(ctx context.Context) ([]Loss, error) {
 	return decodeLosses(all)
 }
 
-// readMetaAndLosses reads both at one instant: a stop and its losses are written together.
+// readMetaAndLosses reads both at one instant: a halt and its losses are written together.
 func (s store) readMetaAndLosses(ctx context.Context) (meta, []Loss, error) {
 	var metaReply, lossReply *redis.MapStringStringCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
@@ -247,10 +247,10 @@ func sumCounts(text string) (sum *int64) {
 	return sum
 }
 
-// stop stops money on all nodes, and writes down under an epoch what this one misses. It returns
+// halt stops money on all nodes, and writes down under an epoch what this one misses. It returns
 // false when an operator accepted the store meanwhile.
-func (s store) stop(
-	ctx context.Context, node string, seenEpoch int64, record Stop, epoch int64, missing []Loss,
+func (s store) halt(
+	ctx context.Context, node string, seenEpoch int64, record Halt, epoch int64, missing []Loss,
 ) (bool, error) {
 	text, err := wire.Marshal(record)
 	if err != nil {
@@ -266,7 +266,7 @@ func (s store) stop(
 var errOvertaken = errors.New("the store has changed meanwhile; look at it again")
 
 // accept makes what the store has the history. It returns the installation and the new epoch.
-func (s store) accept(ctx context.Context, m meta, stopped Stop) (installation string, epoch int64, err error) {
+func (s store) accept(ctx context.Context, m meta, stopped Halt) (installation string, epoch int64, err error) {
 	reply, err := s.db.RunScript(ctx, scripts.HistoryAccept, []string{keys.Meta()},
 		scripts.HistoryAcceptArgs{
 			NewName: secret.New()[:16], LeastEpoch: stopped.Epoch, FormerName: stopped.Installation,

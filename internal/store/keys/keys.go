@@ -107,9 +107,9 @@ func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 // archive in the last day.
 func LinesLookedAt() string { return "{p}:work:lines:all" }
 
-// MoneyStops (hash, no expiry) names the games whose money is stopped: "<game>:<cause>", game 0 for
+// MoneyHalts (hash, no expiry) names the games whose money is halted: "<game>:<cause>", game 0 for
 // all, to "<ms>|<sentence for operators>".
-func MoneyStops() string { return "{p}:stops" }
+func MoneyHalts() string { return "{p}:stops" }
 
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
@@ -495,13 +495,13 @@ func RoomsDue(s Shard) string { return s.key("rooms:due") }
 func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 
 // RoomOutbox (hash, no expiry) maps the rooms that have ended and feed something to how they ended,
-// packed as scripts.RoomEnd, until whoever waits for them has applied that.
+// packed as scripts.RoomEnd, until their result consumer has applied that.
 func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
 
-// ParkedRooms (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
-// rejected for good, until staff has them applied again: the entry, a tab and the error; and when a
+// DeadLetters (hash of at most 1,000, no expiry) has the entries of RoomOutbox that their consumer
+// rejected for good, until staff apply them again: the entry, a tab and the error; and when a
 // part was applied, a tab and that part.
-func ParkedRooms(s Shard) string { return s.key("rooms:parked") }
+func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.

@@ -32,7 +32,7 @@ func (db *DB) ReadClockToEnd(ctx context.Context) (time.Time, error) {
 	}
 	now, err := db.ReadClock(ctx)
 	if err == nil && !db.Clock.Agrees(now) {
-		db.Clock.Doubt()
+		db.Clock.ReportSkew()
 		err = ErrSkewed
 	}
 	return now, err
@@ -50,6 +50,6 @@ func (r Reply) IsSkewed() bool {
 // noteSkew makes the node end nothing until it has looked at the clocks again.
 func (db *DB) noteSkew(r Reply) {
 	if r.IsSkewed() {
-		db.Clock.Doubt()
+		db.Clock.ReportSkew()
 	}
 }

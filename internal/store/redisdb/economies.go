@@ -67,8 +67,8 @@ func hasEntry(s *scripts.Script, args []any, reply Reply) bool {
 	}
 }
 
-// admit returns the error with which a script may not change money.
-func (h *economyHooks) admit(s *scripts.Script, names []string) error {
+// allow returns nil when a script may change money, else why not.
+func (h *economyHooks) allow(s *scripts.Script, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}

@@ -137,9 +137,9 @@ func parseLayout(text string) (int, error) {
 	return int(number), nil
 }
 
-// admitLayout returns store_unavailable for a script that would write a layout which the store does
+// allowLayout returns store_unavailable for a script that would write a layout which the store does
 // not have any more.
-func (db *DB) admitLayout(s *scripts.Script) error {
+func (db *DB) allowLayout(s *scripts.Script) error {
 	if s.Writes() {
 		if problem := db.LayoutProblem(); problem != "" {
 			return apierror.StoreUnavailable.WithReason("%s", problem)

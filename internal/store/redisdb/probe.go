@@ -176,7 +176,7 @@ func (p *Prober) assess(name string, err error, info map[string]string, replay [
 		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
 		h.Keeps, h.History = keptPromise(info, p.required, replay), info["master_replid"]+" "+info["run_id"]
 	}
-	// A store that is full still takes what ends, pays back or frees.
+	// A full store still accepts changes that end something, pay it back or free memory.
 	if err != nil && serverErrorCode(err) != apierror.StoreFull {
 		failed := failedProbe(name, err)
 		h.Detail, h.Cause = failed.Detail, failed.Cause

@@ -18,7 +18,7 @@ import (
 // when the store cannot be reached or money is stopped, and outcome_unknown when a required replica
 // has not confirmed the change: it may be lost with its server.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	if err := db.admit(s, keys); err != nil {
+	if err := db.allow(s, keys); err != nil {
 		return Reply{}, err
 	}
 	source, sha := db.textOf(s)
@@ -42,7 +42,7 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, Hash, error) {
-	if err := db.admit(s, keys); err != nil {
+	if err := db.allow(s, keys); err != nil {
 		return Reply{}, nil, err
 	}
 	source, sha := db.textOf(s)
@@ -80,12 +80,12 @@ func (db *DB) textOf(s *scripts.Script) (source, sha string) {
 	return text.Source, text.SHA
 }
 
-// admit returns the error with which a script may not run.
-func (db *DB) admit(s *scripts.Script, keys []string) error {
-	if err := db.admitLayout(s); err != nil {
+// allow returns nil when a script may run, else why not.
+func (db *DB) allow(s *scripts.Script, keys []string) error {
+	if err := db.allowLayout(s); err != nil {
 		return err
 	}
-	return db.economies.admit(s, keys)
+	return db.economies.allow(s, keys)
 }
 
 // ScriptCall is one of several runs of a script.
@@ -111,7 +111,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	var missing []int                          // calls to servers that do not know the script yet
 	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
-			if results[i].Failure = db.admit(s, call.Keys); results[i].Failure == nil {
+			if results[i].Failure = db.allow(s, call.Keys); results[i].Failure == nil {
 				commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
 			}
 		}

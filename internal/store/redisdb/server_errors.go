@@ -9,9 +9,9 @@ import (
 )
 
 // serverErrors are the errors of a server that does not serve, or does not serve this node, by what
-// they start with: whoever runs it must act, and the same request succeeds then. Redis and Valkey
-// have the same first words and different sentences, so a word stands for all of them. The errors
-// that begin with ERR are those that have no word of their own.
+// they start with: its operator must act, and the same request succeeds then. Redis and Valkey have
+// the same first words and different sentences, so a word stands for all of them. The errors that
+// begin with ERR are those that have no word of their own.
 var serverErrors = []struct {
 	start  string
 	result *apierror.Error

@@ -53,12 +53,12 @@ type Skew struct {
 type Clock struct {
 	source Source
 
-	mu     sync.Mutex
-	wall   time.Time     // the node's time at elapsed, which all clocks agreed on
-	at     time.Duration // Elapsed then
-	skews  []comparison  // of the last look, by master
-	doubt  bool          // a script has found a difference since the last look
-	differ *difference   // nil while the clocks agree
+	mu           sync.Mutex
+	wall         time.Time     // the node's time at elapsed, which all clocks agreed on
+	at           time.Duration // Elapsed then
+	skews        []comparison  // of the last look, by master
+	skewReported bool          // ReportSkew was called since the last look
+	differ       *difference   // nil while the clocks agree
 }
 
 // comparison is how far a server's clock is ahead of the node's two.
@@ -108,11 +108,11 @@ func (c *Clock) Agrees(store time.Time) bool {
 	return time.UnixMilli(c.NowMS()).Sub(store).Abs() <= MaxSkew
 }
 
-// Doubt makes AllowsEnding return false until the next look. It is called when a time of the store
-// was not the node's.
-func (c *Clock) Doubt() {
+// ReportSkew makes AllowsEnding return false until the next look. It is called when a time of the
+// store differed from the node's.
+func (c *Clock) ReportSkew() {
 	c.mu.Lock()
-	c.doubt = true
+	c.skewReported = true
 	c.mu.Unlock()
 }
 
@@ -122,7 +122,7 @@ func (c *Clock) AllowsEnding() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	drift := c.source.Wall().Sub(c.steady(c.source.Elapsed()))
-	return c.differ == nil && !c.doubt && drift.Abs() <= MaxSkew
+	return c.differ == nil && !c.skewReported && drift.Abs() <= MaxSkew
 }
 
 // Observe takes the readings of one look at all servers. Instead of one with a long round trip the
@@ -150,7 +150,7 @@ func (c *Clock) Observe(readings []Reading) Change {
 	if !hasNew {
 		return Change{}
 	}
-	c.skews, c.doubt = skews, false
+	c.skews, c.skewReported = skews, false
 	isSkewed := slices.ContainsFunc(skews, func(s comparison) bool { return s.wall.Abs() > MaxSkew })
 	hasJumped := slices.ContainsFunc(skews, func(s comparison) bool { return s.steady.Abs() > MaxSkew })
 	switch {

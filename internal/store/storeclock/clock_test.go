@@ -257,7 +257,7 @@ func TestAMasterThatIsGoneHoldsNothingBackForLong(t *testing.T) {
 func TestADoubtLastsUntilTheNextLook(t *testing.T) {
 	m := newMachine(t)
 	m.look()
-	m.clock.Doubt()
+	m.clock.ReportSkew()
 	m.want(false, "doubted")
 	m.look()
 	m.want(true, "looked at")

@@ -146,7 +146,7 @@ func ReplicaOf(addr string) []string {
 	return []string{"--replicaof", host + " " + port}
 }
 
-// StartReplica starts a replica of what listens at host:port, and waits until it is in step.
+// StartReplica starts a replica of the server at host:port, and waits until it is in sync.
 func StartReplica(t testing.TB, addr string, args ...string) *Server {
 	t.Helper()
 	replica := StartFor(t, append(ReplicaOf(addr), args...)...)

@@ -11,14 +11,14 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 )
 
-func (w *crew) idleCount() int {
+func (w *workerPool) idleCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.idle)
 }
 
 func TestACrewUsesItsGoroutinesAgainUntilTheyAreIdle(t *testing.T) {
-	var w crew
+	var w workerPool
 	for range 50 {
 		var done sync.WaitGroup
 		done.Add(1)

@@ -1,4 +1,4 @@
-package stops_test
+package moneyhalt_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
-	"github.com/parlor-games/parlor/internal/money/stops"
+	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -42,10 +42,10 @@ func (l *sharedLog) count(text string) int {
 	return bytes.Count(l.text.Bytes(), []byte(text))
 }
 
-// run returns the stops as a node knows them that reads them until the test ends.
-func run(t *testing.T, db *redisdb.DB, log *sharedLog) *stops.Service {
+// run returns the halts as a node knows them that reads them until the test ends.
+func run(t *testing.T, db *redisdb.DB, log *sharedLog) *moneyhalt.Service {
 	t.Helper()
-	s := stops.New(db, slog.New(slog.NewTextHandler(log, nil)))
+	s := moneyhalt.New(db, slog.New(slog.NewTextHandler(log, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.Run(ctx) }()
@@ -61,11 +61,11 @@ func do(t *testing.T, err error) {
 	testkit.Check(t, err)
 }
 
-func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
+func TestEveryNodeKnowsAHaltUntilItsLastCauseIsLifted(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		log, ctx := &sharedLog{}, t.Context()
 		a, b := run(t, db, log), run(t, db, log)
-		want := func(s *stops.Service, game int64, cause string) {
+		want := func(s *moneyhalt.Service, game int64, cause string) {
 			t.Helper()
 			redistest.Eventually(t, fmt.Sprintf("game %d is stopped by %q", game, cause), func() bool {
 				var e *apierror.Error
@@ -77,7 +77,7 @@ func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
 		want(a, 1, "")
 		do(t, a.Add(ctx, 1, "first", "a | b"))
 		if a.Check(1) == nil {
-			t.Error("who stops a game does not know it at once")
+			t.Error("the node that halts a game does not know it at once")
 		}
 		want(b, 1, "first")
 		want(b, 2, "")
@@ -89,7 +89,7 @@ func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		if n := log.count("the money of a game is stopped"); n != 2 {
-			t.Errorf("two stops were logged %d times", n)
+			t.Errorf("two halts were logged %d times", n)
 		}
 		do(t, a.Lift(ctx, 1, "first"))
 		want(b, 1, "second")
@@ -98,7 +98,7 @@ func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
 		want(a, 1, "")
 		want(b, 1, "")
 
-		do(t, a.Add(ctx, stops.AllGames, "all", "x"))
+		do(t, a.Add(ctx, moneyhalt.AllGames, "all", "x"))
 		want(b, 1, "all")
 		want(b, 2, "all")
 	})
@@ -108,24 +108,24 @@ func TestANodeThatCannotReadKeepsWhatItKnows(t *testing.T) {
 	db, log := redistest.Single(t), &sharedLog{}
 	a := run(t, db, log)
 	do(t, a.Add(t.Context(), 1, "first", "x"))
-	do(t, db.Client.Set(t.Context(), keys.MoneyStops(), "no hash", 0).Err())
+	do(t, db.Client.Set(t.Context(), keys.MoneyHalts(), "no hash", 0).Err())
 	redistest.Eventually(t, "it is logged", func() bool { return log.count("cannot be read") == 1 })
 	if a.Read(t.Context()) == nil || a.Check(1) == nil || a.Check(2) != nil {
 		t.Errorf("%v, %v", a.Check(1), a.Check(2))
 	}
-	do(t, db.Client.Del(t.Context(), keys.MoneyStops()).Err())
+	do(t, db.Client.Del(t.Context(), keys.MoneyHalts()).Err())
 	redistest.Eventually(t, "it reads again", func() bool { return a.Check(1) == nil })
-	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
+	do(t, db.Client.HSet(t.Context(), keys.MoneyHalts(), "1:first", "never|x").Err())
 	if a.Read(t.Context()) == nil || a.Check(1) != nil {
-		t.Error("a stop that cannot be read is no error")
+		t.Error("a halt that cannot be read is no error")
 	}
 }
 
-// Else a node that has just started would move the money that another one has stopped.
-func TestANodeKnowsTheStopsBeforeItMovesMoney(t *testing.T) {
+// Else a node that has just started would move the money that another one has halted.
+func TestANodeKnowsTheHaltsBeforeItMovesMoney(t *testing.T) {
 	db, log := redistest.Single(t), slog.New(slog.DiscardHandler)
-	do(t, stops.New(db, log).Add(t.Context(), 1, "first", "x"))
-	a := stops.New(db, log)
+	do(t, moneyhalt.New(db, log).Add(t.Context(), 1, "first", "x"))
+	a := moneyhalt.New(db, log)
 	if len(a.List()) != 0 {
 		t.Errorf("it has read %v", a.List())
 	}
@@ -133,13 +133,13 @@ func TestANodeKnowsTheStopsBeforeItMovesMoney(t *testing.T) {
 		t.Errorf("%v, %v", err, a.Check(2))
 	}
 
-	// Where the stops cannot be read, nothing moves until they can.
-	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
-	b := stops.New(db, log)
+	// Where the halts cannot be read, nothing moves until they can.
+	do(t, db.Client.HSet(t.Context(), keys.MoneyHalts(), "1:first", "never|x").Err())
+	b := moneyhalt.New(db, log)
 	for _, game := range []int64{1, 2} {
 		testkit.WantError(t, b.Check(game), apierror.StoreUnavailable, "game %d", game)
 	}
-	do(t, db.Client.Del(t.Context(), keys.MoneyStops()).Err())
+	do(t, db.Client.Del(t.Context(), keys.MoneyHalts()).Err())
 	testkit.Report(t, b.Check(1))
 }
 
@@ -166,18 +166,18 @@ func (h *heldReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What was read before a stop was added must not replace what is known since.
-func TestAnOldReadDoesNotHideANewStop(t *testing.T) {
+// What was read before a halt was added must not replace what is known since.
+func TestAnOldReadDoesNotHideANewHalt(t *testing.T) {
 	db, log := redistest.Single(t), &sharedLog{}
-	a := stops.New(db, slog.New(slog.NewTextHandler(log, nil)))
+	a := moneyhalt.New(db, slog.New(slog.NewTextHandler(log, nil)))
 	h := &heldReply{arrived: make(chan struct{}), release: make(chan struct{})}
 	db.Client.AddHook(h)
 	read, added := make(chan error, 1), make(chan error, 1)
 	go func() { read <- a.Read(t.Context()) }()
 	<-h.arrived
 	go func() { added <- a.Add(t.Context(), 1, "first", "x") }()
-	redistest.Eventually(t, "the stop is stored", func() bool {
-		return db.Client.HExists(t.Context(), keys.MoneyStops(), "1:first").Val()
+	redistest.Eventually(t, "the halt is stored", func() bool {
+		return db.Client.HExists(t.Context(), keys.MoneyHalts(), "1:first").Val()
 	})
 	// One that does not wait for the read that is under way ends within this time.
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -191,6 +191,6 @@ func TestAnOldReadDoesNotHideANewStop(t *testing.T) {
 	do(t, <-read)
 	do(t, <-added)
 	if a.Check(1) == nil {
-		t.Error("the stop is not known after it was added")
+		t.Error("the halt is not known after it was added")
 	}
 }

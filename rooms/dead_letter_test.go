@@ -13,22 +13,22 @@ import (
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-// parked returns what is parked of a room, without an id for nothing.
-func (f *fixture) parked(s *rooms.Service, roomID string) (one rooms.ParkedRoom) {
+// deadLetter returns the dead letter of a room, without an id for none.
+func (f *fixture) deadLetter(s *rooms.Service, roomID string) (found rooms.DeadLetter) {
 	f.t.Helper()
-	list := testkit.Must(s.Parked(f.t.Context(), operator))(f.t)
+	list := testkit.Must(s.DeadLetters(f.t.Context(), operator))(f.t)
 	for i, p := range list {
 		if i > 0 && p.EndedAt.Before(list[i-1].EndedAt) {
 			f.t.Fatalf("%v is listed behind %v", p, list[i-1])
 		}
 		if p.RoomID == roomID {
-			one = p
+			found = p
 		}
 	}
-	return one
+	return found
 }
 
-func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
+func TestADeadLetterIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		f.feedBoards()
 		room, a, b := f.startGame(t, f.paidRoom("2.5", 2))
@@ -40,23 +40,23 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 		f.sweep(node)
 		applied := k.taken
 		for _, r := range []rooms.Room{room, free} {
-			want := rooms.ParkedRoom{
-				RoomID: r.RoomID, GameID: f.GameID, Feeds: "boards", EndedAt: r.FinishedAt,
+			want := rooms.DeadLetter{
+				RoomID: r.RoomID, GameID: f.GameID, Consumer: "boards", EndedAt: r.FinishedAt,
 				Problem: `board_not_found: the game has no leaderboard "wins"`,
 			}
-			if got := f.parked(f.service, r.RoomID); got != want {
-				t.Errorf("parked is\n%+v\nwant\n%+v", got, want)
+			if got := f.deadLetter(f.service, r.RoomID); got != want {
+				t.Errorf("the dead letter is\n%+v\nwant\n%+v", got, want)
 			}
 		}
 
-		testkit.Fails(node.RetryParked(t.Context(), operator, room.RoomID))(
+		testkit.Fails(node.RetryDeadLetter(t.Context(), operator, room.RoomID))(
 			t, apierror.BoardNotFound, "without the leaderboard")
-		if f.parked(node, room.RoomID).RoomID == "" {
-			t.Error("a room that was refused again is not parked any more")
+		if f.deadLetter(node, room.RoomID).RoomID == "" {
+			t.Error("a room that was refused again is no dead letter any more")
 		}
 		later := f.newService()
 		k = f.take(later, nil)
-		got, err := later.RetryParked(t.Context(), operator, room.RoomID)
+		got, err := later.RetryDeadLetter(t.Context(), operator, room.RoomID)
 		if err != nil || got.RoomID != room.RoomID || len(k.taken) != 1 {
 			t.Fatalf("%+v, %v; %d rooms came", got, err, len(k.taken))
 		}
@@ -65,17 +65,17 @@ func TestAParkedRoomIsListedAndAppliedOnceWhenItIsTriedAgain(t *testing.T) {
 				t.Errorf("the consumer got\n%+v\nafter\n%+v", k.taken[0], before)
 			}
 		}
-		if f.parked(f.service, room.RoomID).RoomID != "" || f.parked(f.service, free.RoomID).RoomID == "" {
-			t.Error("the room that was applied is parked, or the other one is not")
+		if f.deadLetter(f.service, room.RoomID).RoomID != "" || f.deadLetter(f.service, free.RoomID).RoomID == "" {
+			t.Error("the room that was applied is a dead letter, or the other one is not")
 		}
-		testkit.Fails(later.RetryParked(t.Context(), operator, room.RoomID))(t, apierror.RoomNotFound, "once more")
+		testkit.Fails(later.RetryDeadLetter(t.Context(), operator, room.RoomID))(t, apierror.RoomNotFound, "once more")
 		if len(k.taken) != 1 {
 			t.Errorf("%d rooms came", len(k.taken))
 		}
 	})
 }
 
-func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
+func TestADeadLetterThatNobodyCanReadIsListedAndStays(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.feedBoards()
 	room := f.finishGame(t)
@@ -83,30 +83,30 @@ func TestAParkedRoomThatNobodyCanReadIsListedAndStays(t *testing.T) {
 	testkit.Check(t, f.db.Client.HSet(t.Context(), keys.RoomOutbox(shard), room.RoomID, "nonsense").Err())
 	k := f.take(f.service, nil)
 	f.sweep(f.service)
-	got := f.parked(f.service, room.RoomID)
+	got := f.deadLetter(f.service, room.RoomID)
 	if got.Problem == "" || got.GameID != 0 || !got.EndedAt.IsZero() {
-		t.Errorf("parked is %+v", got)
+		t.Errorf("the dead letter is %+v", got)
 	}
-	if _, err := f.service.RetryParked(t.Context(), operator, room.RoomID); err == nil || len(k.rooms()) != 0 {
+	if _, err := f.service.RetryDeadLetter(t.Context(), operator, room.RoomID); err == nil || len(k.rooms()) != 0 {
 		t.Errorf("it was applied: %v, %v", k.rooms(), err)
 	}
-	if f.parked(f.service, room.RoomID).RoomID == "" {
+	if f.deadLetter(f.service, room.RoomID).RoomID == "" {
 		t.Error("it is gone")
 	}
 }
 
-func TestOnlyTheOperatorSeesParkedRooms(t *testing.T) {
+func TestOnlyTheOperatorSeesDeadLetters(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	for _, caller := range []principal.Caller{f.Server(), f.newPlayer(0)} {
-		testkit.Fails(f.service.Parked(t.Context(), caller))(t, apierror.Forbidden, "the list is")
-		testkit.Fails(f.service.RetryParked(t.Context(), caller, "x"))(t, apierror.Forbidden, "a try is")
+		testkit.Fails(f.service.DeadLetters(t.Context(), caller))(t, apierror.Forbidden, "the list is")
+		testkit.Fails(f.service.RetryDeadLetter(t.Context(), caller, "x"))(t, apierror.Forbidden, "a try is")
 	}
-	testkit.Fails(f.service.RetryParked(t.Context(), operator, "x"))(t, apierror.InvalidRequest, "no id is")
+	testkit.Fails(f.service.RetryDeadLetter(t.Context(), operator, "x"))(t, apierror.InvalidRequest, "no id is")
 }
 
-// What a consumer had applied of a room that is parked comes back with it, however late, and grows
+// What a consumer had applied of a dead letter comes back with it, however late, and grows
 // with each try.
-func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
+func TestADeadLetterRemembersWhatWasApplied(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	f.feedBoards()
 	room := f.finishGame(t)
@@ -116,13 +116,13 @@ func TestAParkedRoomRemembersWhatWasApplied(t *testing.T) {
 	})
 	f.sweep(f.service)
 	applied = "wins:1,2"
-	testkit.Fails(f.service.RetryParked(t.Context(), operator, room.RoomID))(t, apierror.BoardFull)
-	if got := f.parked(f.service, room.RoomID).Problem; got != "board_full" {
+	testkit.Fails(f.service.RetryDeadLetter(t.Context(), operator, room.RoomID))(t, apierror.BoardFull)
+	if got := f.deadLetter(f.service, room.RoomID).Problem; got != "board_full" {
 		t.Errorf("the problem is %q", got)
 	}
 	last := f.newService()
 	taken := f.take(last, nil)
-	testkit.Must(last.RetryParked(t.Context(), operator, room.RoomID))(t)
+	testkit.Must(last.RetryDeadLetter(t.Context(), operator, room.RoomID))(t)
 	var got []string
 	for _, e := range slices.Concat(k.taken, taken.taken) {
 		got = append(got, e.Applied)
