@@ -23,7 +23,7 @@ func (f *fixture) overwrite(key string) {
 func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx, ada := t.Context(), f.newPlayer(1000)
-		f.Settings.IdleTimeout = time.Millisecond
+		f.Settings.IdleTimeout = time.Hour
 		spoiled := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		sound := must(t)(f.service.Create(ctx, ada, f.paidRoom("1", 2), noKey))
 		shard, _ := keys.RoomShard(spoiled.RoomID)
@@ -47,6 +47,10 @@ func TestARoomOfAWrongTypeSpoilsItselfOnly(t *testing.T) {
 			t.Errorf("operator: %d rooms, %v", len(page.Items), err)
 		}
 
+		f.setBack(sound.RoomID, "changed", 2*time.Hour)
+		for _, r := range []rooms.Room{spoiled, sound} {
+			f.makeDue(r.RoomID)
+		}
 		if n, err := f.service.Sweep(ctx); n != 1 || !redisdb.IsWrongType(err) {
 			t.Errorf("swept %d, %v", n, err)
 		}
