@@ -132,14 +132,23 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	f := &fixture{t: t, db: db, log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
-	userService := users.New(db)
-	f.wallets = wallet.New(db, userService, wallet.Options{})
-	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
-	userService.RestrictAvatars(gameService)
-	f.memory = redisdb.NewWatermark(log)
-	userService.RestrictNew(func(ctx context.Context, gameID int64) error {
-		return cmp.Or(f.memory.AdmitNew(gameID), gameService.CountPlayer(ctx, gameID))
+	var gameService *games.Service
+	userService := users.New(db, users.Options{
+		AvatarHosts: func(ctx context.Context, gameID int64) ([]string, error) {
+			return gameService.AvatarHosts(ctx, gameID)
+		},
+		AdmitNew: func(ctx context.Context, gameID int64) error {
+			return cmp.Or(f.memory.AdmitNew(gameID), gameService.CountPlayer(ctx, gameID))
+		},
 	})
+	f.wallets = wallet.New(db, userService, wallet.Options{})
+	hasPrizes := func(ctx context.Context, gameID int64, board string) (bool, error) {
+		return f.deps.Boards.HasStakes(ctx, gameID, board)
+	}
+	gameService = games.New(db, games.Options{
+		Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer, HasPrizes: hasPrizes,
+	})
+	f.memory = redisdb.NewWatermark(log)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, signupGrants{f.wallets},
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
@@ -151,10 +160,8 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Assets: assets.New(db, f.wallets, assets.Options{Quotas: gameService}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
 			rooms.Options{
-				AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash,
-				HasPrizes: func(ctx context.Context, gameID int64, board string) (bool, error) {
-					return f.deps.Boards.HasStakes(ctx, gameID, board)
-				},
+				AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash, HasPrizes: hasPrizes,
+				MatchConsumer: func(ctx context.Context, e rooms.Ended) error { return f.deps.Tournaments.RoomEnded(ctx, e) },
 			}),
 		Auth: authService, Limiter: ratelimit.New(db, ratelimit.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
@@ -171,8 +178,6 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
 		Prizes: prizeService, Boards: f.deps.Boards,
 	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
-	f.deps.Rooms.SetMatchConsumer(f.deps.Tournaments.RoomEnded)
-	gameService.CheckFeedsOf(f.deps.Boards)
 	f.deps.Accounts = accounts.New(accounts.Deps{
 		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,
 	})

@@ -11,6 +11,9 @@ func (s *Service) ApplyEnded(ctx context.Context) { s.store.applyQueued(ctx) }
 // SetBoardsConsumer replaces Options.BoardsConsumer. It must be called before Run.
 func (s *Service) SetBoardsConsumer(c ResultConsumer) { s.store.boardsConsumer = c }
 
+// SetMatchConsumer replaces Options.MatchConsumer. It must be called before Run.
+func (s *Service) SetMatchConsumer(c ResultConsumer) { s.store.matchConsumer = c }
+
 // LeastTurns returns how long the next turn of each of some rooms of a host must last, when the
 // turns of all of them are over at a time.
 func LeastTurns(now time.Time, host int64, seconds int64, roomIDs ...string) (least []time.Duration) {

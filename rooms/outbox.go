@@ -54,9 +54,5 @@ func (e *PartlyApplied) Error() string { return e.Err.Error() }
 
 func (e *PartlyApplied) Unwrap() error { return e.Err }
 
-// SetMatchConsumer sets the consumer of the rooms of matches. It must be called before Run. It is
-// no option of New because tournaments, which consume them, are built on rooms.
-func (s *Service) SetMatchConsumer(c ResultConsumer) { s.store.matchConsumer = c }
-
 // DeadLetterCount returns how many dead letters this node has made.
 func (s *Service) DeadLetterCount() int64 { return s.store.deadLetterCount.Load() }

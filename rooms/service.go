@@ -48,8 +48,9 @@ type Options struct {
 	AdmitNew   func(gameID int64) error // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
-	// BoardsConsumer applies results to leaderboards; nil where no game names one.
-	BoardsConsumer ResultConsumer
+	// BoardsConsumer applies results to leaderboards, and MatchConsumer those of matches; nil where no
+	// room has such a consumer: its result waits.
+	BoardsConsumer, MatchConsumer ResultConsumer
 	// HasPrizes reports whether a leaderboard of a game pays prizes, false for one that does not
 	// exist; nil where none does.
 	HasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
@@ -93,7 +94,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 	if o.CheckMoney != nil {
 		s.store.checkMoney = o.CheckMoney
 	}
-	s.store.keyedHash, s.store.boardsConsumer = o.KeyedHash, o.BoardsConsumer
+	s.store.keyedHash, s.store.boardsConsumer, s.store.matchConsumer = o.KeyedHash, o.BoardsConsumer, o.MatchConsumer
 	return s
 }
 

@@ -75,10 +75,12 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 // opens no rooms of matches.
 func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
-	d := domains{
-		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
-		moneyHalt: moneyhalt.New(db, slog.Default()),
-	}
+	d := domains{db: db, memory: redisdb.NewWatermark(slog.Default()), moneyHalt: moneyhalt.New(db, slog.Default())}
+	// Functions stand for the domains that are made after those that ask them.
+	d.users = users.New(db, users.Options{
+		AvatarHosts: func(ctx context.Context, gameID int64) ([]string, error) { return d.games.AvatarHosts(ctx, gameID) },
+		AdmitNew:    d.admitPlayer,
+	})
 	d.ledgers = ledgerstore.New(db, ledgerArchive)
 	d.alarm = audit.NewAlarm(db, d.ledgers, d.moneyHalt)
 	d.wallet = wallet.New(db, d.users, wallet.Options{
@@ -87,10 +89,11 @@ func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Setting
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
+		HasPrizes: func(ctx context.Context, gameID int64, board string) (bool, error) {
+			return d.boards.HasStakes(ctx, gameID, board)
+		},
 	})
-	d.users.RestrictAvatars(d.games)
 	d.usage = usage.New(db, d.games, d.memory, slog.Default())
-	d.users.RestrictNew(d.admitPlayer)
 	d.assets = assets.New(db, d.wallet, assets.Options{
 		ReceiptTTL: s.IdempotencyTTL, Quotas: d.games, AdmitNew: d.usage.AdmitNew,
 	})
@@ -110,12 +113,11 @@ func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Setting
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
 		AdmitNew: d.usage.AdmitNew, Quotas: roomQuotas(s), CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
 		HasPrizes: d.boards.HasStakes, BoardsConsumer: boardsConsumer(d.boards),
+		MatchConsumer: func(ctx context.Context, e rooms.Ended) error { return d.tours.RoomEnded(ctx, e) },
 	})
-	d.games.CheckFeedsOf(d.boards)
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
 	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.usage.AdmitNew})
-	d.rooms.SetMatchConsumer(d.tours.RoomEnded)
 	return d
 }
 

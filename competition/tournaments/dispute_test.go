@@ -99,7 +99,7 @@ func (f *fixture) decided(id int64, matchID string) Match {
 // The better seed loses, and says nothing: it sits there with its page open.
 func TestASilentSeedLosesItsMatch(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		id := f.start(f.consensus(nil), 1, 2)
 		m := f.playing(id, f.match(id, 1))
 		f.setRoom(m, "s1", func(seat string) string { // as package presence does
@@ -152,7 +152,7 @@ func TestAWindowEndsThoughNobodySweeps(t *testing.T) {
 // others play for theirs.
 func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		id := f.start(f.consensus(func(in *CreateInput) {
 			in.AddedPrize = &AddedPrizeInput{Amount: "1", From: FromMint}
 		}), 1, 2, 3, 4)
@@ -189,7 +189,7 @@ func TestASeedThatContradictsDoesNotAdvance(t *testing.T) {
 
 func TestADisputedMatchFollowsTheRuleOfItsTournament(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		first := int64(0)
 		for rule, want := range map[Disputes]struct {
 			reason   MatchReason
@@ -227,7 +227,7 @@ func TestADisputedMatchFollowsTheRuleOfItsTournament(t *testing.T) {
 // Staff decides the room, and that decides the match.
 func TestStaffDecidesADisputedMatch(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		id := f.start(f.consensus(nil), 1, 2)
 		m := f.match(id, 1)
 		f.sit(m, 1, 2)
@@ -334,7 +334,7 @@ func TestWhoHasLeftADisputedMatchGetsNoFeeBack(t *testing.T) {
 // whoever has won there.
 func TestADisqualifiedPlayerWinsNoMatchThatEndsAtOnce(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		for first, winnerID := range map[int64]int64{1: 1, 11: 0} { // 0: they report a draw
 			id := f.start(f.consensus(func(in *CreateInput) { in.Draws = DrawReplay }), first, first+1, first+2, first+3)
 			m := f.playing(id, f.match(id, first))
@@ -414,7 +414,7 @@ func TestAContradictionBeforeTheEndDoesNotCancelTheTournament(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onBothStores(t, func(t *testing.T, f *fixture) {
 				results := &resultConsumer{f: f}
-				f.rooms.SetMatchConsumer(results.roomEnded)
+				f.consume(results.roomEnded)
 				id := f.start(f.consensus(func(in *CreateInput) {
 					in.Disputes, in.EndsAt = c.rule, new(time.Now().Add(300*time.Hour))
 				}), 1, 2, 3, 4)
@@ -480,7 +480,7 @@ func (f *fixture) winByAll(id, winnerID int64) {
 // A round that nobody has reported of is not waited for, and no other round begins after endsAt.
 func TestNoRoundBeginsAfterTheEnd(t *testing.T) {
 	onBothStores(t, func(t *testing.T, f *fixture) {
-		f.rooms.SetMatchConsumer(f.RoomEnded)
+		f.consume(f.RoomEnded)
 		id := f.start(f.consensus(func(in *CreateInput) { in.EndsAt = new(time.Now().Add(300 * time.Hour)) }), 1, 2, 3, 4)
 		f.winByAll(id, 1)
 		m := f.playing(id, f.match(id, 2))

@@ -1,6 +1,7 @@
 package tournaments
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,8 @@ type fixture struct {
 	token  wallet.Token
 	fence  int64 // of the leader
 	given  map[int64]wallet.Units
+
+	matchConsumer *rooms.ResultConsumer // of rooms
 }
 
 var lastGame atomic.Int64
@@ -55,7 +58,7 @@ func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	f := &fixture{t: t, people: p, gameID: p.GameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
 	f.limits = limits.New(db, f.wallet, p)
-	f.rooms = newRooms(db, f.wallet, p)
+	f.newRooms()
 	prizeService := prizes.New(db, f.wallet)
 	f.boards = leaderboards.New(db, p, p, leaderboards.Options{})
 	f.Service = New(db, Deps{
@@ -66,10 +69,23 @@ func newFixture(t testkit.T, db *redisdb.DB) *fixture {
 	return f
 }
 
-// newRooms returns rooms of a node.
-func newRooms(db *redisdb.DB, wallets *wallet.Service, p *domaintest.Players) *rooms.Service {
-	return rooms.New(db, wallets, p, p, rooms.Options{KeyedHash: domaintest.KeyedHash})
+// newRooms makes rooms of a node. The results of matches wait until consume is called.
+func (f *fixture) newRooms() {
+	consumer := new(rooms.ResultConsumer)
+	f.matchConsumer = consumer
+	f.rooms = rooms.New(f.db, f.wallet, f.people, f.people, rooms.Options{
+		KeyedHash: domaintest.KeyedHash,
+		MatchConsumer: func(ctx context.Context, e rooms.Ended) error {
+			if *consumer == nil {
+				return errors.New("nobody takes the results of matches")
+			}
+			return (*consumer)(ctx, e)
+		},
+	})
 }
+
+// consume gives the results of matches to a consumer.
+func (f *fixture) consume(c rooms.ResultConsumer) { *f.matchConsumer = c }
 
 var operator = domaintest.Operator
 
@@ -136,30 +152,7 @@ func (f *fixture) leadUntil(t *testing.T, id int64, want Status) Tournament {
 	return v
 }
 
-// check requires that money is conserved and that what players hold is the escrow.
-func (f *fixture) check() {
-	f.t.Helper()
-	r := testkit.Must(moneytest.NewAudit(f.db, f.wallet).AuditDeep(f.t.Context(), f.gameID))(f.t)
-	if !r.Balanced || !r.HeldCounted {
-		f.t.Fatalf("the money is not conserved: %+v", r)
-	}
-}
-
-// balance returns what a player can spend and holds.
-func (f *fixture) balance(userID int64) (free, held wallet.Units) {
-	f.t.Helper()
-	b := testkit.Must(f.wallet.ReadBalance(f.t.Context(), f.gameID, userID, f.token.Code))(f.t)
-	return b.SpendableUnits, b.HeldUnits
-}
-
-func (f *fixture) wantBalance(userID int64, free, held wallet.Units) {
-	f.t.Helper()
-	if gotFree, gotHeld := f.balance(userID); gotFree != free || gotHeld != held {
-		f.t.Errorf("player %d has %d and holds %d; want %d and %d", userID, gotFree, gotHeld, free, held)
-	}
-}
-
-// house returns what the house has.
+// total returns a total of the token in the audit, 0 without one.
 func (f *fixture) total(name func(audit.TokenTotal) wallet.Units) wallet.Units {
 	f.t.Helper()
 	r := testkit.Must(moneytest.NewAudit(f.db, f.wallet).Audit(f.t.Context(), f.gameID))(f.t)

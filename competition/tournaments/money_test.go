@@ -84,7 +84,7 @@ func TestACancelledTournamentGivesEveryFeeBack(t *testing.T) {
 		for _, id := range players {
 			f.money.WantBalance(id, 1000, 0)
 		}
-		f.check()
+		f.money.Audit()
 		if left := f.total(func(t audit.TokenTotal) wallet.Units { return t.PrizesUnits }); left != 0 {
 			t.Errorf("%d are still promised", left)
 		}

@@ -41,11 +41,11 @@ func (n *nodes) startNode() {
 // newNode returns the same game on services of its own.
 func (f *fixture) newNode() *fixture {
 	other := *f
-	other.rooms = newRooms(f.db, f.wallet, f.people)
+	other.newRooms()
 	deps := f.Deps
 	deps.Rooms = other.rooms
 	other.Service = New(f.db, deps, Options{})
-	other.rooms.SetMatchConsumer(other.RoomEnded)
+	other.consume(other.RoomEnded)
 	return &other
 }
 

@@ -22,8 +22,7 @@ type competitions struct {
 	boards      *leaderboards.Service
 	tournaments *tournaments.Service
 	prizes      *prizes.Service
-	feeds       []games.BoardFeed // of rooms that are created now
-	names       int               // of boards and of sources of prizes that were used
+	names       int // of boards and of sources of prizes that were used
 }
 
 func (f *fixture) startCompetitions(db *redisdb.DB) {

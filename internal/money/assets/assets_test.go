@@ -86,22 +86,6 @@ func player(userID int64) principal.Caller {
 	return principal.Caller{Role: principal.Player, UserID: userID, GameID: game}
 }
 
-func (f fixture) wantGold(userID int64, want wallet.Units) {
-	f.t.Helper()
-	b, err := f.wallets.ReadBalance(f.t.Context(), game, userID, "GOLD")
-	if err != nil || b.SpendableUnits != want {
-		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.SpendableUnits, err, want)
-	}
-}
-
-func (f fixture) wantBalanced() {
-	f.t.Helper()
-	d, err := moneytest.NewAudit(f.db, f.wallets).AuditDeep(f.t.Context(), game)
-	if err != nil || !d.Balanced || !d.HeldCounted {
-		f.t.Fatalf("the audit returned %+v, %v", d, err)
-	}
-}
-
 func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)

@@ -92,7 +92,7 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	for _, given := range options {
 		o = given
 	}
-	f := &fixture{db: db, users: users.New(db), games: newGames(db), grants: &grants{}}
+	f := &fixture{db: db, users: users.New(db, users.Options{}), games: newGames(db), grants: &grants{}}
 	f.Service = auth.New(db, f.users, f.games, f.grants, o)
 	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
 	f.game, f.serverKey = testkit.Must2(f.games.Create(t.Context(), operator, games.Definition{

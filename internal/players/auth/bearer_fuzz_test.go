@@ -15,7 +15,7 @@ import (
 // FuzzBearer shows any bearer token. None but those that were issued is a caller's.
 func FuzzBearer(f *testing.F) {
 	db := redistest.Single(f)
-	people, all := users.New(db), newGames(db)
+	people, all := users.New(db, users.Options{}), newGames(db)
 	service := auth.New(db, people, all, &grants{}, auth.Options{
 		SigningKeys: [][]byte{signingKey}, AdminKeys: [][]byte{[]byte(adminKey)},
 	})

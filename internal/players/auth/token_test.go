@@ -174,7 +174,7 @@ func TestAMissingOrShortSigningKeyPanics(t *testing.T) {
 
 func BenchmarkAuthenticateACachedToken(b *testing.B) {
 	db := redistest.Single(b)
-	u, g := users.New(db), newGames(db)
+	u, g := users.New(db, users.Options{}), newGames(db)
 	game, _ := testkit.Must2(g.Create(b.Context(), operator, games.Definition{Name: "Chess"}))(b)
 	service := auth.New(db, u, g, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
 	s := testkit.Must(service.Guest(b.Context(), auth.GuestInput{GameID: game.ID}))(b)

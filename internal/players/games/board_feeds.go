@@ -35,20 +35,10 @@ func (s Settings) MayFeedPrizes(feed BoardFeed) bool {
 	return feed.From != FromPayout && slices.Contains(s.Settlements, SettledByServer)
 }
 
-// Boards knows the leaderboards that rooms feed. *leaderboards.Service implements it.
-type Boards interface {
-	// HasStakes reports whether a leaderboard has prizes, false for one that does not exist.
-	HasStakes(ctx context.Context, gameID int64, board string) (bool, error)
-}
-
-// CheckFeedsOf makes Patch check feeds against the leaderboards, which games know nothing of. It
-// must be called before the service is used.
-func (s *Service) CheckFeedsOf(boards Boards) { s.boards = boards }
-
 // checkPrizeFeeds returns invalid_request with each feed that a leaderboard with prizes must not
 // have. Settings and prizes may change at the same time: the leaderboard also checks each room.
 func (s *Service) checkPrizeFeeds(ctx context.Context, gameID int64, changed Settings, p SettingsPatch) error {
-	if s.boards == nil || p.Boards == nil && p.Settlements == nil {
+	if s.options.HasPrizes == nil || p.Boards == nil && p.Settlements == nil {
 		return nil
 	}
 	var errs apierror.FieldErrors
@@ -56,7 +46,7 @@ func (s *Service) checkPrizeFeeds(ctx context.Context, gameID int64, changed Set
 		if changed.MayFeedPrizes(feed) {
 			continue
 		}
-		hasStakes, err := s.boards.HasStakes(ctx, gameID, feed.Board)
+		hasStakes, err := s.options.HasPrizes(ctx, gameID, feed.Board)
 		if err != nil {
 			return err
 		}

@@ -538,16 +538,11 @@ func TestSettlementsOfOldAndNewGames(t *testing.T) {
 	}
 }
 
-// prizeBoards are the leaderboards that have prizes.
-type prizeBoards map[string]bool
-
-func (b prizeBoards) HasStakes(_ context.Context, _ int64, board string) (bool, error) {
-	return b[board], nil
-}
-
 func TestAFeedThatOnePersonFillsAloneIsNotThatOfABoardWithPrizes(t *testing.T) {
-	s := open(redistest.Single(t))
-	s.CheckFeedsOf(prizeBoards{"cup": true})
+	s := games.New(redistest.Single(t), games.Options{
+		Validator: validator{}, ReservedIssuer: "parlor",
+		HasPrizes: func(_ context.Context, _ int64, board string) (bool, error) { return board == "cup", nil },
+	})
 	g, _ := create(t, s, games.Definition{Name: "Duel"})
 	for _, c := range []struct {
 		patch games.SettingsPatch

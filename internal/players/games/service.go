@@ -37,6 +37,10 @@ type Options struct {
 
 	AllowAnyOrigin       bool // "*" may be listed among the origins; for development
 	AllowLoopbackIssuers bool // key sets may come from http on loopback; for development and tests
+
+	// HasPrizes reports whether a leaderboard of a game has prizes, false for one that does not exist.
+	// Patch checks feeds by it. Nil: none has.
+	HasPrizes func(ctx context.Context, gameID int64, board string) (bool, error)
 }
 
 // Service keeps games. It is safe for concurrent use.
@@ -47,7 +51,6 @@ type Service struct {
 	origins allOriginsCache
 
 	sessions    Sessions                       // nil: there are none
-	boards      Boards                         // nil: there are none
 	unknownKeys *cache.Cache[string, struct{}] // digests of server keys that their games do not have
 }
 

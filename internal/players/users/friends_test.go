@@ -44,7 +44,7 @@ func statesOf(list []users.Friend) (text string) {
 
 func TestTheListOfFriendsHasPages(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		me := newPlayer(t, s, 1)
 		want := ""
 		for i := range 12 {
@@ -82,7 +82,7 @@ func TestTheListOfFriendsHasPages(t *testing.T) {
 
 func TestStrangersCannotFillTheListOfAPlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		me, friend := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		var strangers []principal.Caller
 		for range users.MaxIncomingRequests + 20 {
@@ -122,7 +122,7 @@ func fill(t *testing.T, db *redisdb.DB, key string, count int) {
 
 func TestOnlyFriendsAndSentRequestsCount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		me, a, b, c := newPlayer(t, s, 1), newPlayer(t, s, 1), newPlayer(t, s, 1), newPlayer(t, s, 1)
 		fill(t, db, keys.Friends(me.UserID), users.MaxFriends-1)
 		fill(t, db, keys.BlockedPlayers(me.UserID), users.MaxBlocked-1)
@@ -144,7 +144,7 @@ func TestOnlyFriendsAndSentRequestsCount(t *testing.T) {
 
 func TestARecordOfAWrongTypeHidesOneFriendOnly(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		ctx, s := t.Context(), users.New(db)
+		ctx, s := t.Context(), users.New(db, users.Options{})
 		me := newPlayer(t, s, 1)
 		var others []int64
 		want := ""

@@ -32,7 +32,7 @@ func listAll(t *testing.T, s *users.Service, caller principal.Caller, q users.Li
 
 func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		if ids, _ := listAll(t, s, operator, users.ListQuery{Limit: 2}); ids != nil {
 			t.Errorf("an empty installation has %v", ids)
 		}
@@ -69,7 +69,7 @@ func TestPlayersAreListedOnceNewestFirst(t *testing.T) {
 
 // A page is bounded though the game that is asked for is rare.
 func TestAListOfPlayersReadsABoundedNumber(t *testing.T) {
-	s := users.New(redistest.Single(t))
+	s := users.New(redistest.Single(t), users.Options{})
 	for range 1200 {
 		newPlayer(t, s, 1)
 	}

@@ -49,7 +49,7 @@ func TestPlayersChooseNoNameOfStaff(t *testing.T) {
 }
 
 func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
-	s := users.New(redistest.Single(t))
+	s := users.New(redistest.Single(t), users.Options{})
 	ada := newPlayer(t, s, 1)
 	server := principal.Caller{Role: principal.Server, GameID: 1}
 	patch := func(caller principal.Caller, name string) error {
@@ -70,14 +70,11 @@ func TestAPlayerKeepsANameButChoosesNoneOfStaff(t *testing.T) {
 	}
 }
 
-type hostList []string
-
-func (h hostList) AvatarHosts(context.Context, int64) ([]string, error) { return h, nil }
-
 func TestAvatarsAreAtTheHostsOfTheGame(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
-		s.RestrictAvatars(hostList{"pictures.example", "*.cdn.example"})
+		s := users.New(db, users.Options{AvatarHosts: func(context.Context, int64) ([]string, error) {
+			return []string{"pictures.example", "*.cdn.example"}, nil
+		}})
 		ada := newPlayer(t, s, 1)
 		for avatar, want := range map[string]bool{
 			"https://pictures.example/a": true, "https://PICTURES.example:443/a": true, "https://eu.cdn.example/a": true,

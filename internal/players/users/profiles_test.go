@@ -16,7 +16,7 @@ import (
 
 func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 	db := redistest.Single(t)
-	here, there := users.New(db), users.New(db)
+	here, there := users.New(db, users.Options{}), users.New(db, users.Options{})
 	ann := newPlayer(t, here, 1)
 	shows := func(s *users.Service) string {
 		t.Helper()

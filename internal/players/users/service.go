@@ -18,30 +18,27 @@ import (
 type Service struct {
 	store       *store
 	profiles    *profileCache
-	avatarHosts AvatarHosts
+	avatarHosts func(ctx context.Context, gameID int64) ([]string, error) // nil: every public host
 	admitNew    func(ctx context.Context, gameID int64) error
 }
 
-// AvatarHosts lists the hosts at which avatars of a game may be; none for every public one. Games
-// decide it, which know no players.
-type AvatarHosts interface {
-	AvatarHosts(ctx context.Context, gameID int64) ([]string, error)
+// Options are what games decide about their players.
+type Options struct {
+	// AvatarHosts lists the hosts at which avatars of a game may be, none for every public one. It may
+	// return game_not_found. Nil: every public one.
+	AvatarHosts func(ctx context.Context, gameID int64) ([]string, error)
+	// AdmitNew is called once before each new player, which fails with its error. Nil admits all.
+	AdmitNew func(ctx context.Context, gameID int64) error
 }
 
 // New returns a service on a store.
-func New(db *redisdb.DB) *Service {
-	return &Service{
-		store: &store{db}, profiles: newProfileCache(), admitNew: func(context.Context, int64) error { return nil },
+func New(db *redisdb.DB, o Options) *Service {
+	if o.AdmitNew == nil {
+		o.AdmitNew = func(context.Context, int64) error { return nil }
 	}
-}
-
-// RestrictAvatars makes games decide about avatars. It must be called before the service is used.
-func (s *Service) RestrictAvatars(hosts AvatarHosts) { s.avatarHosts = hosts }
-
-// RestrictNew makes admit decide whether a new player of a game may be made, once for each. It must
-// be called before the service is used.
-func (s *Service) RestrictNew(admit func(ctx context.Context, gameID int64) error) {
-	s.admitNew = admit
+	return &Service{
+		store: &store{db}, profiles: newProfileCache(), avatarHosts: o.AvatarHosts, admitNew: o.AdmitNew,
+	}
 }
 
 // avatarHostsOf returns the hosts for avatars of a game, when an avatar is to be checked.
@@ -49,7 +46,7 @@ func (s *Service) avatarHostsOf(ctx context.Context, game int64, avatar *string)
 	if avatar == nil || s.avatarHosts == nil {
 		return nil, nil
 	}
-	hosts, err := s.avatarHosts.AvatarHosts(ctx, game)
+	hosts, err := s.avatarHosts(ctx, game)
 	if errors.Is(err, apierror.GameNotFound) {
 		return nil, nil
 	}

@@ -32,7 +32,7 @@ var operator = principal.Caller{Role: principal.Operator}
 
 func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		u, err := s.Create(t.Context(), 3, users.KindGuest, users.ProfileInput{
 			Username: new("  Ada 👩‍🚀 "), Avatar: new("https://a.example/ada.png"),
 		})
@@ -69,7 +69,7 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 }
 
 func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
-	s := users.New(redistest.Single(t))
+	s := users.New(redistest.Single(t), users.Options{})
 	for _, name := range []string{
 		" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000",
 		"a\u200db", "a\u200cb", "م\u200da", "a\u200dم", "م\u200c", "\u200cم", "م\u200c\u200cم", "👩\u200da", // joiners
@@ -103,7 +103,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				u, _, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
+				u, _, err := users.New(db, users.Options{}).SignIn(t.Context(), identity, users.ProfileInput{})
 				testkit.Report(t, err)
 				mu.Lock()
 				seen[u.ID] = true
@@ -114,11 +114,11 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		if len(seen) != 1 {
 			t.Errorf("players %v", seen)
 		}
-		profiles, err := users.New(db).Profiles(t.Context(), numbers(100)...)
+		profiles, err := users.New(db, users.Options{}).Profiles(t.Context(), numbers(100)...)
 		if err != nil || len(profiles) != 1 {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
-		other, _, err := users.New(db).
+		other, _, err := users.New(db, users.Options{}).
 			SignIn(t.Context(), users.Identity{GameID: 2, Kind: users.KindDevice, Digest: "d"}, users.ProfileInput{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
@@ -135,7 +135,7 @@ func numbers(n int64) (list []int64) {
 
 func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		identity := users.Identity{GameID: 1, Kind: users.KindExternal, Digest: "d"}
 		u, _ := testkit.Must2(s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")}))(t)
 		// What a crash between the two steps leaves: an identity whose player was never stored.
@@ -149,7 +149,7 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 
 func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		device := func(d string) users.Identity { return users.Identity{GameID: 1, Kind: users.KindDevice, Digest: d} }
 		external := func(d string) users.Identity { return users.Identity{GameID: 1, Kind: users.KindExternal, Digest: d} }
 		me, other := newPlayer(t, s, 1), newPlayer(t, s, 1)
@@ -202,7 +202,7 @@ func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 
 func TestEverySequenceOfFriendVerbsOfTwoPlayers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		for _, test := range []struct{ verbs, want string }{
 			{"", "- -"},
 			{"a+", "outgoing incoming"},
@@ -259,7 +259,7 @@ func TestEverySequenceOfFriendVerbsOfTwoPlayers(t *testing.T) {
 }
 
 func TestFriendVerbsRejectOneselfAndPlayersOfOtherGames(t *testing.T) {
-	s := users.New(redistest.Single(t))
+	s := users.New(redistest.Single(t), users.Options{})
 	me, stranger := newPlayer(t, s, 1), newPlayer(t, s, 2)
 	for name, call := range map[string]func(int64) error{
 		"AddFriend":    func(other int64) error { _, err := s.AddFriend(t.Context(), me, other); return err },
@@ -275,7 +275,7 @@ func TestFriendVerbsRejectOneselfAndPlayersOfOtherGames(t *testing.T) {
 
 func TestTwoRequestsAtOnceMakeFriends(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		for range 20 {
 			a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
 			var wg sync.WaitGroup
@@ -294,7 +294,7 @@ func TestTwoRequestsAtOnceMakeFriends(t *testing.T) {
 
 func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := users.New(db)
+		s := users.New(db, users.Options{})
 		a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		for range 50 {
 			var wg sync.WaitGroup
@@ -317,7 +317,7 @@ func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 // TestWhichRoleMayCallWhat calls each method as every role, on a player and on another player of
 // the same game.
 func TestWhichRoleMayCallWhat(t *testing.T) {
-	s := users.New(redistest.Single(t))
+	s := users.New(redistest.Single(t), users.Options{})
 	ada, bob := newPlayer(t, s, 1), newPlayer(t, s, 1)
 	callers := []principal.Caller{
 		{},
