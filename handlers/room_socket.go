@@ -78,7 +78,7 @@ func (s *clientHandler) userSubscriptions() [2]realtime.Subscription {
 		{
 			Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
 			TakeReplacement: func(ctx context.Context) (realtime.Snapshot, error) {
-				position, balances, err := s.server.Wallet.EventSnapshot(ctx, game, user)
+				position, balances, err := s.server.Wallet.SnapshotBalances(ctx, game, user)
 				return realtime.Snapshot{Position: position, Frame: balances}, err
 			},
 		},

@@ -338,16 +338,16 @@ type Patch struct {
 	League       wire.Nullable[League]   `json:"league,omitzero"`
 	Prizes       wire.Nullable[Prizes]   `json:"prizes,omitzero"`
 	Metadata     wire.RawJSON            `json:"metadata,omitzero"`
-	Effective    Effective               `json:"effective,omitzero" given:"nonzero"`
+	Effective    EffectiveFrom           `json:"effective,omitzero" given:"nonzero"`
 }
 
-// Effective is from when a patch counts.
-type Effective string
+// EffectiveFrom is the time from which a patch applies.
+type EffectiveFrom string
 
-// All values of Effective.
+// All values of EffectiveFrom.
 const (
-	NextEffective Effective = "next_season" // the default
-	NowEffective  Effective = "now"         // in the season that is open, too
+	EffectiveNextSeason EffectiveFrom = "next_season" // the default
+	EffectiveNow        EffectiveFrom = "now"         // in the season that is open, too
 )
 
 // patchMember is a member of a patch that may be given.
@@ -356,14 +356,14 @@ type patchMember struct {
 	isGiven bool
 }
 
-func (p *Patch) isNow() bool { return p.Effective == NowEffective }
+func (p *Patch) isNow() bool { return p.Effective == EffectiveNow }
 
 // check returns invalid_request for an unknown time, and for what cannot change in a season that is
 // open: its bounds and its prizes are promised, and its cohorts and segments are the names of keys.
 func (p *Patch) check() error {
 	var errs apierror.FieldErrors
 	if p.Effective != "" {
-		validate.Word(&errs, "effective", p.Effective, NextEffective, NowEffective)
+		validate.Word(&errs, "effective", p.Effective, EffectiveNextSeason, EffectiveNow)
 	}
 	for _, m := range []patchMember{
 		{"schedule", p.Schedule.IsGiven},

@@ -277,7 +277,7 @@ func (s *Service) create(
 	return s.viewBoard(ctx, caller, b)
 }
 
-// Patch changes a board from its next season on, and with NowEffective the season that is open too.
+// Patch changes a board from its next season on, and with EffectiveNow the season that is open too.
 // It is for staff. Where the operator promised the prizes, only the operator may change what
 // decides who gets them. It returns invalid_request with every faulty field, version_conflict, and
 // forbidden as Create does.

@@ -88,7 +88,8 @@ func (a *Archive) read(ctx context.Context, name string) (object, error) {
 	return o, nil
 }
 
-// Segment is a part of a game's ledger.
+// Segment is a fixed number of consecutive entries of a game's ledger. It has nothing to do with the
+// segments of a leaderboard.
 type Segment struct {
 	GameID      int64
 	First, Last int64         // numbers of its entries

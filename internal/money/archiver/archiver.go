@@ -421,7 +421,7 @@ func (s *Service) watch(ctx context.Context) error {
 
 // walk archives the old lines of every player, on one node a day.
 func (s *Service) walk(ctx context.Context) error {
-	first, err := s.claimWalk(ctx, walkInterval)
+	first, err := s.claimLinesScan(ctx, walkInterval)
 	if err != nil || !first {
 		return err
 	}

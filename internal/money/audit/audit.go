@@ -24,7 +24,7 @@ type Report struct {
 	// SumsAgree reports whether money is conserved in what the store has, whatever Stopped has.
 	SumsAgree bool         `json:"sumsAgree"`
 	Tokens    []TokenTotal `json:"tokens"`    // by token id
-	Stopped   []Stopped    `json:"stopped"`   // empty while nodes know of nothing wrong
+	Stopped   []StopReason `json:"stopped"`   // empty while nodes know of nothing wrong
 	CheckedAt time.Time    `json:"checkedAt"` // UTC
 }
 
@@ -181,8 +181,8 @@ func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, erro
 	return s.auditDeep(ctx, gameID, false)
 }
 
-// AuditFull is AuditDeep from the first entry of the ledger, with what is in the archive.
-func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, error) {
+// AuditFromFirstEntry is AuditDeep from the first entry of the ledger, with what is in the archive.
+func (s *Service) AuditFromFirstEntry(ctx context.Context, gameID int64) (DeepReport, error) {
 	return s.auditDeep(ctx, gameID, true)
 }
 

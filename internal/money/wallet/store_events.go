@@ -20,10 +20,10 @@ import (
 // was told before, because the store has lost something.
 const ReasonResync = "resync"
 
-// EventSnapshot returns the player's balances as a JSON array of user.balance events, and the
+// SnapshotBalances returns the player's balances as a JSON array of user.balance events, and the
 // position "<seq>-<nonce>" of the last event that they contain. There is no array when there is no
 // balance; the position of a player without events is "0-0". It returns store_unavailable.
-func (s *Service) EventSnapshot(ctx context.Context, gameID, userID int64) (position string, array []byte, err error) {
+func (s *Service) SnapshotBalances(ctx context.Context, gameID, userID int64) (position string, array []byte, err error) {
 	balances, last, err := s.store.readWalletAndLastLine(ctx, gameID, userID)
 	if err != nil {
 		return "", nil, err

@@ -76,7 +76,7 @@ func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters
 		t.Fatal(err)
 	}
 	for _, master := range masters {
-		replica := StartFor(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
+		replica := StartForTest(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
 		client := Dial(t, replica)
 		host, port, _ := strings.Cut(master.Addr, ":")
 		if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {

@@ -149,7 +149,7 @@ func ReplicaOf(addr string) []string {
 // StartReplica starts a replica of the server at host:port, and waits until it is in sync.
 func StartReplica(t testing.TB, addr string, args ...string) *Server {
 	t.Helper()
-	replica := StartFor(t, append(ReplicaOf(addr), args...)...)
+	replica := StartForTest(t, append(ReplicaOf(addr), args...)...)
 	master := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = master.Close() }()
 	Eventually(t, "the replica follows its master", func() bool { return isFollowed(t, master) })

@@ -59,7 +59,7 @@ func Each(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 func EachStoreURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {
-		s := StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+		s := StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 		test(t, s.URL(), open(t, s.URL()))
 	})
 	t.Run("cluster", func(t *testing.T) {
@@ -201,8 +201,8 @@ func Dial(t testing.TB, s *Server) *redis.Client {
 	return client
 }
 
-// StartFor starts a server that is removed when the test ends.
-func StartFor(t testing.TB, args ...string) *Server {
+// StartForTest starts a server that is removed when the test ends.
+func StartForTest(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := Start(args...)
 	if err != nil {
