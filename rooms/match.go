@@ -242,8 +242,8 @@ type MatchState struct {
 	Ended       Ended     // the end of a room that has ended
 }
 
-// ReadMatch returns the state of the room of a match. A window for reports that is over is closed
-// before. It returns room_not_found.
+// ReadMatch returns the state of the room of a match. If the time for reports has passed, it first
+// closes the report window. It returns room_not_found.
 func (s *Service) ReadMatch(ctx context.Context, gameID int64, roomID string) (MatchState, error) {
 	c, room, err := s.matchCommand(ctx, gameID, roomID)
 	if err != nil {

@@ -182,8 +182,8 @@ func stateConflict(r scriptResult, values *redisdb.Values) error {
 	return conflict.WithMember("current", current)
 }
 
-// clockMembers appends the shared state, whose turn it is and when the match ends at the latest,
-// each where there is one.
+// clockMembers appends the shared state, the current turn and the deadline of the match. It leaves
+// out those that the room does not have.
 func (o *objectAppender) clockMembers(r *Room) {
 	if r.Shared != nil {
 		o.memberName("shared")

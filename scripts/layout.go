@@ -92,11 +92,12 @@ var (
 	TourMatch = defineLayout("tour_match", "deadline", "state", "attempt", "room", "winner", "reason", "players")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
-	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many rooms
-	// and tournaments with a stake at once, and the loss within 24 hours; empty without a limit. A
-	// looser limit, "next", counts "from" (ms) on; from is empty when there is none. open counts the
-	// rooms and tournaments with a stake; hours is "<hour since 1970>:<units staked less those that
-	// came back>," for each of the last hours with a change.
+	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many
+	// rooms and tournaments with a stake at once, and the loss within 24 hours; empty without a
+	// limit. The values named _next are a looser limit, which takes effect at the _from of the same
+	// name (ms; empty if there is none). open is the number of rooms and tournaments with a stake.
+	// hours has "<hour since 1970>:<units staked minus units returned>," for each of the last hours
+	// with a change.
 	WalletLimits = defineLayout("wallet_limits", "stake", "stake_next", "stake_from", "rooms", "rooms_next", "rooms_from",
 		"loss", "loss_next", "loss_from", "open", "hours")
 

@@ -68,8 +68,8 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 // store, those of requests, and files.
 const reservedFiles = 500
 
-// checkOpenFiles returns err with an error added when this process may not open enough files for so
-// many sockets.
+// checkOpenFiles adds an error to err if the process's limit of open files is too low for so many
+// sockets.
 func checkOpenFiles(sockets int, err error) error {
 	limit, known := openFileLimit()
 	if needed := uint64(sockets) + reservedFiles; known && limit < needed {

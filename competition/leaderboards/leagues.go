@@ -102,8 +102,8 @@ func joinCohort(segments, cohort string) string {
 	return segments + "," + leagueSegment + "=" + cohort
 }
 
-// withCohort returns the segments of a score with the cohort of the player, who gets a place in one
-// before the first entry of a season.
+// withCohort returns the segments of a score together with the player's cohort. It assigns a cohort
+// if the player has none in this season yet.
 func (s *Service) withCohort(ctx context.Context, b *board, one *season, userID int64, given string) (string, error) {
 	league := b.definitionOf(one).League
 	given, _ = cutCohort(given)

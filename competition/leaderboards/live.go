@@ -416,8 +416,8 @@ func (l *Live) showSeasons(
 	return nil
 }
 
-// readTop reads the first entries, as many as the largest view can have. What is known of a member
-// that is still there is not read again.
+// readTop reads as many of the first entries as the largest view can show. It does not read the
+// details of a member again that the node already has.
 func (l *Live) readTop(ctx context.Context, b *liveBoard) error {
 	s, r := l.service, b.ranking
 	members, err := s.store.slice(ctx, r, "-", MaxLiveTop)

@@ -336,8 +336,8 @@ func (s *Service) presentEach(ctx context.Context, r ranking, places []standing)
 	return s.present(ctx, r, ranked, entries)
 }
 
-// present returns entries with all that is stored of them. One that was removed meanwhile is left
-// out.
+// present returns entries with all their stored details. It leaves out entries that were removed
+// since they were listed.
 func (s *Service) present(ctx context.Context, r ranking, ranked []rankedStanding, total int64) ([]Entry, error) {
 	ids := make([]int64, len(ranked))
 	for i, one := range ranked {

@@ -113,8 +113,7 @@ func (s *Service) drive(ctx context.Context, by leaderFence, gameID, id int64) e
 	return nil
 }
 
-// step does the next thing that is to be done in a tournament. It reports whether there may be more
-// to do now.
+// step does the next pending action of a tournament. It reports whether there may be another one.
 func (s *Service) step(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	d := &t.definition
 	switch t.status {

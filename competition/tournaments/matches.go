@@ -118,9 +118,9 @@ func (t *tour) disputed(m *Match, mayReplay bool) matchChange {
 	}
 }
 
-// withoutResult returns the change of a match that could not be played, or whose server said
-// nothing: a draw where draws have points, else another attempt. In the end it is disputed; nobody
-// wins by silence.
+// withoutResult returns the change of a match that could not be played, or whose server reported no
+// result: a draw if draws have points, otherwise another attempt. After the last attempt the match
+// is disputed, because nobody must win by not reporting.
 func (t *tour) withoutResult(m *Match, mayReplay bool) matchChange {
 	switch d := &t.definition; {
 	case d.Draws == DrawHalf:
@@ -398,8 +398,8 @@ func (s *Service) driveMatch(
 	return false, nil
 }
 
-// decideByRoom decides a match at its deadline by what became of its room, or gives it more time:
-// while players may contradict a report, and while staff may decide a dispute.
+// decideByRoom decides a match at its deadline by the state of its room. It gives the match more
+// time while players may still contradict a report, or staff may still decide a dispute.
 func (s *Service) decideByRoom(ctx context.Context, by leaderFence, t *tour, m *Match, now time.Time) error {
 	room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
@@ -559,9 +559,9 @@ func (s *Service) cancelRooms(ctx context.Context, t *tour) error {
 	return nil
 }
 
-// RoomEnded reports the end of the room of a match. It is the consumer of rooms for matches: it may
-// be called again with the same room. What is decided already, or belongs to an earlier attempt,
-// changes nothing.
+// RoomEnded handles the end of the room of a match. Package rooms calls it, perhaps more than once
+// for a room. It changes nothing if the match is decided already, or if the room belongs to an
+// earlier attempt.
 func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 	id, matchID, attempt, ok := parseConsumer(e.Consumer)
 	if !ok {

@@ -373,7 +373,7 @@ func (s *Service) Leave(
 }
 
 // Disqualify takes a player out for good: the player cannot join again and is last. Before the
-// start the fee goes back. Staff may. A player who is disqualified already stays so.
+// start the fee goes back. Only staff may call it. Repeating it changes nothing.
 //
 // It returns not_entrant, tournament_closed.
 func (s *Service) Disqualify(

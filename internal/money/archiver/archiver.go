@@ -202,8 +202,8 @@ func (s *Service) want(gameID, number int64) {
 	}
 }
 
-// findHead returns the last segment that left the store. One that this node has not written is read
-// and verified: the archive must be the one that the store's entries went to.
+// findHead returns the last segment that left the store. If another node wrote it, findHead reads
+// it from the archive and compares its sum, so that a wrong archive is noticed.
 func (s *Service) findHead(ctx context.Context, end ledgerstore.Ends) (*head, error) {
 	if head, ok := s.heads.Get(end.GameID); ok && head.Last == end.Base && head.Sum == end.Sum {
 		return head, nil

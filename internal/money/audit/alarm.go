@@ -30,9 +30,9 @@ type Halter interface {
 // conservationCause is the cause of a halt by the audit.
 const conservationCause = "conservation"
 
-// The audit that runs all the time looks at the totals of each game whose ledger has grown, and of
-// every game once a minute. In each look it also compares some wallets with their last lines, one
-// player after the other.
+// The running audit checks the totals of a game whenever its ledger has grown, and of every game
+// once a minute. Each check also compares watchedWallets wallets with their last lines, going
+// through the players in turn.
 const (
 	watchedWallets = 100 // of a game in one look
 	watchedGames   = 16  // games of which wallets are compared in one look

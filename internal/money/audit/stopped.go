@@ -61,8 +61,8 @@ func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]StopReaso
 	}), nil
 }
 
-// UnreadableReport returns the report on a store of which nothing but its record may be read. It is
-// not balanced, whatever the store has.
+// UnreadableReport returns the report on a store that this build must not read, except for its
+// installation record. The report is never balanced.
 func UnreadableReport(found redisdb.Installation) Report {
 	cause := NoInstallationCause
 	if found.HasOtherLayout() {

@@ -59,8 +59,8 @@ func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
 
 var errNotPublic = errors.New("the address of the key set is not public")
 
-// notPublic are the networks beside those that package netip knows by name which are not, or not
-// always, reached over the internet (RFC 6890, and the registries of IANA that it started).
+// notPublic lists networks that may not be reachable over the internet (RFC 6890 and the IANA
+// registries that it started). Those for which package netip has a method are not listed.
 var notPublic = parsePrefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // between a provider and its customers, RFC 6598

@@ -78,8 +78,8 @@ func (s *Service) ForgetStore() { s.store.forget() }
 // sockets are closed with 4001.
 func (s *Service) SetAcceptedEpoch(epoch int64) { s.sessions.SetAcceptedEpoch(epoch) }
 
-// New returns a service, in which the games end sessions from now on. It panics on a missing or
-// short signing key: settings are checked before.
+// New returns a service and makes games end their sessions through it. It panics if a signing key
+// is missing or too short, because the settings were checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
 		&o.AccessTTL: 15 * time.Minute,

@@ -187,8 +187,8 @@ func (s store) newestVersion(ctx context.Context, id slotID) (int64, error) {
 	return version, redisdb.WrapError("read the newest version of a save", err)
 }
 
-// readVersions reads fields of the last MaxVersions versions: the mark, then perhaps the state. A
-// version that was dropped since newest was read is left out.
+// readVersions reads the last MaxVersions versions up to newest: the mark of each, and the state if
+// its field is given too. It leaves out a version that was dropped since newest was read.
 func (s store) readVersions(
 	ctx context.Context, id slotID, newest int64, fieldNames ...func(version int64) string,
 ) ([]record, error) {

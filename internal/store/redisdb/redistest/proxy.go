@@ -156,8 +156,8 @@ func StartReplica(t testing.TB, addr string, args ...string) *Server {
 	return replica
 }
 
-// isFollowed reports whether a replica confirms what is written now. A replica that is online may
-// do so only a second later.
+// isFollowed reports whether a replica confirms current writes. A replica may begin to do so only a
+// second after it is online.
 func isFollowed(t testing.TB, master *redis.Client) bool {
 	t.Helper()
 	const limitMS = 200

@@ -338,9 +338,8 @@ func stopAll() {
 	}
 }
 
-// Poll calls try every few milliseconds until it succeeds, and returns its last error when the time
-// is over. It is the only place where a test sleeps: a test waits for a condition, never for a
-// time.
+// Poll calls try every few milliseconds until it succeeds, and returns its last error after a time
+// limit. It is the only place where a test sleeps: a test waits for a condition, never for a time.
 func Poll(limit time.Duration, try func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
