@@ -108,8 +108,8 @@ func New(db *redisdb.DB, ledgers *ledgerstore.Store, o Options) *Service {
 	return s
 }
 
-// Run moves what is old to the archive, about once a minute, until ctx ends. Every node runs it;
-// one of them does the work.
+// Run moves old entries and lines to the archive, about once a minute, until ctx ends. Every node
+// runs it, and an elected one does the work.
 func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{s.leading.Run, s.runCheckpoints, s.watch} {
