@@ -12,8 +12,9 @@ import (
 	"github.com/parlor-games/parlor/internal/base/validate"
 )
 
-// League divides the players of a season into cohorts of a tier, each with an order of its own. The
-// best of a cohort begin the next season in the tier above, the last ones in the tier below.
+// League divides the players of a season into tiers, and each tier into cohorts that are ranked
+// separately. The best of a cohort begin the next season in the tier above, the last in the tier
+// below.
 type League struct {
 	Size     int      `json:"size"`     // players of a cohort
 	Tiers    []string `json:"tiers"`    // names, the lowest tier first: new players begin there

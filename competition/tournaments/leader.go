@@ -211,8 +211,8 @@ func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payout
 	return payouts, rake
 }
 
-// settleTour ends the play of a tournament, whose places are those of the players who may be paid.
-// With nobody to pay every fee goes back: the house has a rake of a result only.
+// settleTour ends the play of a tournament and gives places to the players who may be paid. If
+// there are none, every fee goes back, because the house takes its rake from results only.
 func (s *Service) settleTour(ctx context.Context, by leaderFence, t *tour, places []payout) error {
 	if len(places) == 0 {
 		return s.store.cancel(ctx, by, t.gameID, t.id, Unplayed)

@@ -105,8 +105,8 @@ func (s *Service) StartAttempt(
 	}, nil
 }
 
-// countAttempt is StartAttempt where the game's server sends the scores: there is no play that a
-// score would have to name.
+// countAttempt is StartAttempt for tournaments whose scores the game's server sends. It begins no
+// play, because such scores name none.
 func (s *Service) countAttempt(ctx context.Context, t *tour, userID int64) (Attempt, error) {
 	now, err := s.store.db.ReadClock(ctx)
 	if err != nil {
