@@ -257,8 +257,8 @@ func (s store) deleteAll(ctx context.Context, user, game int64) error {
 	return redisdb.WrapError("delete saves", s.db.Client.Del(ctx, names...).Err())
 }
 
-// mark returns what is stored beside the state. The rates come last, since a path in them may
-// contain spaces.
+// mark returns the text of SaveMarkField. The rates come last, since a path in them may contain
+// spaces.
 func (r record) mark() string {
 	return strings.Join([]string{
 		r.messageDigest, strconv.FormatInt(r.savedAtMS, 10), strconv.Itoa(r.sizeBytes), r.keyID, r.signature,
