@@ -173,7 +173,8 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 		first := filepath.Join(dir, "game-1", "ledger", "000000000000001")
 		testkit.Check(t, os.WriteFile(first, []byte("?"), 0o600))
 		wantBalanced(t, s)
-		testkit.Fails(s.AuditFromFirstEntry(t.Context(), game))(t, apierror.StoreUnavailable, "the full audit of a damaged archive")
+		testkit.Fails(s.AuditFromFirstEntry(t.Context(), game))(
+			t, apierror.StoreUnavailable, "the full audit of a damaged archive")
 		r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 		if err != nil || len(r.Problems) == 0 {
 			t.Errorf("the verification of a damaged archive: %+v, %v", r, err)

@@ -23,7 +23,9 @@ const ReasonResync = "resync"
 // SnapshotBalances returns the player's balances as a JSON array of user.balance events, and the
 // position "<seq>-<nonce>" of the last event that they contain. The array is nil if the player has
 // no balance. The position of a player without events is "0-0". It returns store_unavailable.
-func (s *Service) SnapshotBalances(ctx context.Context, gameID, userID int64) (position string, array []byte, err error) {
+func (s *Service) SnapshotBalances(
+	ctx context.Context, gameID, userID int64,
+) (position string, array []byte, err error) {
 	balances, last, err := s.store.readWalletAndLastLine(ctx, gameID, userID)
 	if err != nil {
 		return "", nil, err
