@@ -180,7 +180,7 @@ func firstScore(r received) any {
 }
 
 func TestWatchersKeepTheStateWhileTheStoreIsGone(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// clientAddress returns the address of the client, the zero Addr when there is none. It is that of
-// the connection, or what trusted proxies wrote into X-Forwarded-For, each at its end: the
-// rightmost address that is not a trusted proxy. No other header counts, because a proxy that does
-// not set it passes on what the client has sent.
+// clientAddress returns the address of the client, or the zero Addr if it is unknown. Behind
+// trusted proxies it is the rightmost address of X-Forwarded-For that is not a trusted proxy,
+// otherwise that of the connection. No other header counts, because a proxy that does not set a
+// header passes on the client's.
 //
-// An entry may have a port. An entry that is no address ends the search: the proxy after it counts,
-// since nobody trusted says who was before it.
+// An entry may have a port. An entry that is not an address ends the search, and the proxy after it
+// is the client, because no trusted proxy names an earlier one.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	connection, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -41,8 +41,8 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return address
 }
 
-// cutLastEntry returns the last entry of a comma-separated list, what is before it, and whether
-// that has entries.
+// cutLastEntry returns the last entry of a comma-separated list, the rest of the list, and whether
+// the rest has entries.
 func cutLastEntry(list string) (entry, rest string, more bool) {
 	i := strings.LastIndexByte(list, ',')
 	if i < 0 {

@@ -50,9 +50,9 @@ func Serve(server *http.Server, listener net.Listener) error {
 	return server.Serve(clientListener{listener})
 }
 
-// clientConnOf returns the connection of a request of a change, nil where its end is watched. The
-// length of the body must be known: net/http reads such a body in whole buffers, and one in chunks
-// to the last byte of a buffer.
+// clientConnOf returns the connection of a request, or nil if it is a GET or has a body of unknown
+// length. Only a body of known length works, because net/http may read a chunked one to the last
+// byte of a buffer.
 func clientConnOf(r *http.Request) *clientConn {
 	if r.Method == http.MethodGet || r.ContentLength < 0 {
 		return nil

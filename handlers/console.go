@@ -21,7 +21,7 @@ import (
 // The console is a page for the operator. The internal listener serves it; in development the
 // public one does as well. Its page calls the API below its own path: /console/api/v1/… is
 // /api/v1/…, with the operator's session in the place of a bearer token. So the cookie goes to
-// /console only, and nothing else looks at it.
+// /console only, and no other path reads it.
 //
 // A page of another origin cannot act in the operator's name. The cookie is SameSite=Strict. Each
 // call needs a header that a browser sends to another origin only after a preflight, which always
@@ -194,8 +194,7 @@ func (r *request) setConsoleCookie(value string, maxAgeSeconds int) {
 	})
 }
 
-// isHTTPS reports whether the client speaks HTTPS, to the node or to a trusted proxy in front of
-// it.
+// isHTTPS reports whether the client uses HTTPS, to the node or to a trusted proxy.
 func isHTTPS(r *http.Request, trusted []netip.Prefix) bool {
 	if r.TLS != nil {
 		return true

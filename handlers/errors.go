@@ -17,8 +17,8 @@ type errorList []*apierror.Error
 // and returns a new list with more errors.
 func (l errorList) and(more ...*apierror.Error) errorList { return slices.Concat(l, more) }
 
-// commonErrors returns the errors that follow from a route's row: from who may call, how often, and
-// with what.
+// commonErrors returns the errors that follow from a route's row: its callers, its rate limit and
+// its input.
 func (rt *route) commonErrors() errorList {
 	list := errorList{apierror.Internal}
 	if rt.rateLimitClass != "" {

@@ -62,8 +62,8 @@ func checkRequired(in any) error {
 	return errs.Err()
 }
 
-// checkGiven returns invalid_request with every member of a body that is there with the value that
-// stands for an absent one. in is what the body was decoded into.
+// checkGiven returns invalid_request with every member that the body gives explicitly with the
+// value that means absent. in is the decoded body.
 func checkGiven(body []byte, in any) error {
 	if !inputTagsOf(in).hasGiven {
 		return nil

@@ -53,8 +53,8 @@ func trimDecimal(amount string) string {
 
 // claimIdempotencyKey reads the Idempotency-Key and sets the receipt of the request. For
 // byStoredResponse it also claims the key, or returns the response that is stored under it and
-// true. Without a credential the key is ignored, unless the input has an owner for it: whoever
-// shares an address must not share a key.
+// true. Without a credential the key is ignored unless the input names an owner for it, because
+// callers at the same address must not share a key.
 func (r *request) claimIdempotencyKey(in any) (first response, found bool, err error) {
 	key, err := r.readIdempotencyKey()
 	if err != nil || key == "" {
@@ -144,8 +144,9 @@ func (r *request) fingerprint(in any) (string, error) {
 	return shortDigest(append(text, body...), fingerprintDigits), nil
 }
 
-// A digit is 6 bits. A key is one of those that one caller used within a day, and a fingerprint is
-// only compared with others under the same key of the same caller. Every receipt holds both.
+// A digit is 6 bits. Both texts are short because every receipt holds them: a key only has to
+// differ from the keys that the same caller used within a day, and a fingerprint from those of the
+// same key.
 const (
 	keyDigits         = 16
 	fingerprintDigits = 12

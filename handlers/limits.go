@@ -26,8 +26,8 @@ func (in *limitsInput) of(userID int64) limits.Input {
 	}
 }
 
-// toPatch returns a member as package wallet has it: nil keeps a value, a pointer to nil removes
-// it.
+// toPatch converts a member to the form of package wallet: nil keeps the value, a pointer to nil
+// removes it.
 func toPatch[T any](n wire.Nullable[T]) **T {
 	if !n.IsGiven {
 		return nil

@@ -67,10 +67,10 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 }
 
 // InternalHandler returns the handler of the internal listener: /metrics, /healthz, /readyz,
-// /balancez, the API of the operator, the console and, if profiling is enabled, /debug/pprof/.
-// Nothing serves the command line. A request with a Host of the public DNS is forbidden unless
-// Deps.InternalHosts has it: metrics need no key, so a page whose name is made to lead here could
-// read them in the browser of an operator.
+// /balancez, the API of the operator, the console and, if profiling is enabled, /debug/pprof/. The
+// command line of the process is not served. A request whose Host is a public DNS name is forbidden
+// unless Deps.InternalHosts has that name. Metrics need no key, so without this check a page could
+// point its DNS name here and read them in an operator's browser.
 func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))

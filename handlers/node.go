@@ -46,8 +46,8 @@ func (s *Server) healthz(*request) (response, error) {
 	}{"ok"}), nil
 }
 
-// readyz tells an orchestrator whether this node can serve. What is wrong with a part of the store
-// only, or will be wrong soon, is a check of the body that is not ok.
+// readyz tells an orchestrator whether this node can serve. A problem of one part of the store, or
+// one that will come soon, does not change the status: a check in the body is not ok.
 func (s *Server) readyz(*request) (response, error) {
 	if s.draining.Load() {
 		return response{}, apierror.Draining
@@ -75,8 +75,8 @@ var durabilityHeaders = map[readiness.Promise][]string{
 // KeptDurability returns what an acknowledged change survives now: "memory", "disk" or "replica".
 func (s *Server) KeptDurability() string { return s.keptDurability()[0] }
 
-// keptDurability returns what an acknowledged change survives now, as the value of a header: that
-// is the mode of the installation, or less while the store keeps less.
+// keptDurability returns the current durability of acknowledged changes, as the value of a header.
+// It is the installation's mode, or a weaker one while the store cannot provide that.
 func (s *Server) keptDurability() []string {
 	if header := durabilityHeaders[s.Readiness.Kept()]; header != nil {
 		return header
@@ -102,9 +102,9 @@ func (s *Server) haltChecks() []readiness.Check {
 	return checks
 }
 
-// balancez tells a balancer whether to send anything new. A node that drains, or has lost its
-// store, returns 404: what is open stays with it, so that its sockets get their reason and resume.
-// A balancer closes the connections of a node that returns nothing.
+// balancez tells a load balancer whether to send new connections. A node that drains or has lost
+// its store returns 404 and keeps its open connections, so that its sockets get a close reason and
+// can resume. A balancer would close the connections of a node that does not respond.
 func (s *Server) balancez(*request) (response, error) {
 	switch {
 	case s.draining.Load():

@@ -8,7 +8,7 @@ import (
 )
 
 // pages lists the sections of files that the public listener serves, by the start of their paths.
-// They are no operations: they are for anyone, and openapi.yaml does not list them.
+// Anyone may read them. They are not operations, so openapi.yaml does not list them.
 func (s *Server) pages() map[string]*web.Site {
 	return map[string]*web.Site{
 		"/docs": web.Docs(s.DevPages),
@@ -38,8 +38,8 @@ func (s *Server) handleGameServer(prefix string) {
 	s.engine.POST(prefix+"/*path", handle)
 }
 
-// servePage sends a file of a section. An unknown path is a page for people and a problem for
-// programs.
+// servePage sends a file of a section. For an unknown path it sends browsers an HTML page and other
+// clients a problem document.
 func (r *request) servePage(section *web.Site) (response, error) {
 	if !section.Has(r.Request.URL.Path) && !strings.Contains(r.Request.Header.Get("Accept"), "text/html") {
 		return response{}, apierror.RouteNotFound

@@ -9,10 +9,10 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// A request and a message take permits of their class by what they cost: one for each
-// commandsPerPermit of the store or for each replyBytesPerPermit that comes out of it, whichever
-// is more. Reads are measured. What a script does inside cannot be, so changes take permits by what
-// their input names: scores, seats. docs/limits.md has each at its largest input, and
+// A request or message takes permits of its class by its cost: one for each commandsPerPermit
+// commands of the store or replyBytesPerPermit bytes of its replies, whichever is more. Reads are
+// measured. The commands inside a script cannot be, so changes take permits by the size of their
+// input: scores, seats. docs/limits.md has each at its largest input, and
 // TestNoPermitCostsMoreThanItsCeiling measures them.
 const (
 	commandsPerPermit   = 100
@@ -21,8 +21,8 @@ const (
 	maxReadPermits = 400
 
 	scoresPerPermit = 4 // of a batch
-	// A change reads the whole room, of which a seat has up to 700 bytes; a write of staff reads it
-	// before as well.
+	// A change reads the whole room, up to 700 bytes for each seat. A staff write reads it once
+	// more, for the trail.
 	seatsReadPerPermit = 256
 	// To end a room moves the money of each seat, and a rematch reserves each.
 	seatsMovedPerPermit = 16

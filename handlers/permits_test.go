@@ -63,7 +63,7 @@ const (
 
 func newMeter(t *testing.T) *meter {
 	t.Helper()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	open := func(url string) *redisdb.DB {
 		db := testkit.Must(redisdb.Open(url))(t)
 		t.Cleanup(func() { _ = db.Close() })

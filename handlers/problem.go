@@ -28,8 +28,8 @@ type problem struct {
 	Members   map[string]any        `json:",embed"`
 }
 
-// toAPIError returns what the caller may see of an error. An error that is not an apierror.Error
-// becomes internal, without its text; unexpected reports that it must be logged.
+// toAPIError returns the error that the caller may see. An error that is not an apierror.Error
+// becomes internal, without its text. unexpected reports whether it must be logged.
 func toAPIError(err error) (apiErr *apierror.Error, unexpected bool) {
 	if apiErr, ok := apierror.As(err); ok {
 		return apiErr, false

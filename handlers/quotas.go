@@ -8,17 +8,17 @@ import (
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 )
 
-// hasKeyQuota reports whether a key too many of an operation is refused. It is not where a key is
-// required, where the operation gives back or ends something, and for staff: what servers do grows
-// with their players.
+// hasKeyQuota reports whether an operation refuses Idempotency-Keys above a quota. It returns false
+// if the operation requires a key, gives something back, ends something or is for staff only: the
+// requests of servers grow with their players.
 func (rt *route) hasKeyQuota() bool {
 	return (rt.idempotency == byReceipt || rt.idempotency == byStoredResponse) &&
 		(rt.callers == anyone || rt.callers&player != 0)
 }
 
-// countKey counts the Idempotency-Key of a request: what is stored under a key is there for a day.
-// refuseNew is limit_reached when the request must fail unless it is a repeated one. A key that is
-// never refused may have to wait: rate_limited.
+// countKey counts the Idempotency-Key of a request, because a response is stored under each key for
+// a day. refuseNew is limit_reached if only a repeated request may succeed. err is rate_limited if
+// an operation that requires a key has had too many.
 func (r *request) countKey() (refuseNew, err error) {
 	switch {
 	case r.caller.Role == "":
@@ -36,8 +36,8 @@ func (r *request) countKey() (refuseNew, err error) {
 	return nil, err
 }
 
-// countNew counts a request for something that is kept, against the quota of a day. It returns
-// limit_reached; a repeated request with a key still gets its first reply.
+// countNew counts a request that creates something permanent against the daily quota. It returns
+// limit_reached. A repeated request with an Idempotency-Key still gets its first response.
 func (r *request) countNew(class ratelimit.Class, limit string) error {
 	err := r.takeQuota(class, limit)
 	if err == nil || r.receipt.KeyDigest == "" {

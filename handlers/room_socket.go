@@ -78,7 +78,7 @@ func (s *clientHandler) userSubscriptions() [2]realtime.Subscription {
 		{
 			Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
 			TakeReplacement: func(ctx context.Context) (realtime.Snapshot, error) {
-				position, balances, err := s.server.Wallet.EventSnapshot(ctx, game, user)
+				position, balances, err := s.server.Wallet.SnapshotBalances(ctx, game, user)
 				return realtime.Snapshot{Position: position, Frame: balances}, err
 			},
 		},
@@ -109,9 +109,9 @@ const (
 	readSaves  = "saves"
 )
 
-// resumeUserEvents begins the player's events anew after the positions that the client has. Where
-// the events since then are gone, or there is no position, they begin with the next one, and the
-// reply says what the client must read.
+// resumeUserEvents resumes the player's events after the client's positions. If those events are no
+// longer stored, or the client has no position, the events start with the next one, and the reply
+// lists what the client must read.
 func resumeUserEvents(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *userSubscribeInput,
 ) (any, error) {
@@ -321,8 +321,8 @@ type snapshotEvent struct {
 	Data     subscribedData `json:"data"`
 }
 
-// roomSnapshot returns the current state of a room. It is shared by all subscribers, each of which
-// has been authorized, so it is read as the operator.
+// roomSnapshot returns the current state of a room. It reads as the operator, because all
+// subscribers share it and each was authorized before.
 func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
 	room, err := e.Rooms.Get(ctx, principal.Caller{Role: principal.Operator}, roomID)
 	if err != nil {

@@ -23,8 +23,8 @@ type route struct {
 	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
 
-	// readBefore returns what the action changes, as the body of its response shows it. It is nil when
-	// nothing was there before, or when the response tells what was.
+	// readBefore returns the state before the action, in the form of the response body. It is nil
+	// if the action creates something, or if the response itself shows the state before.
 	readBefore func(*request) (response, error)
 }
 
@@ -705,8 +705,8 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 	}
 }
 
-// reading returns the handler of an operation that needs something of the request first: where it
-// goes, its query, or a player whom the caller may see.
+// reading returns the handler of an operation that first needs part of the request: its path, its
+// query, or a player that the caller may see.
 func reading[A any](
 	read func(*request) (A, error), handle func(*request, A) (response, error),
 ) func(*request) (response, error) {
@@ -728,9 +728,8 @@ func readingWith[A, T any](
 	}
 }
 
-// A validator is an input that no domain can check alone, beyond the members that its type
-// requires. It may set defaults, so that a request with a default and one without
-// it are the same request.
+// A validator is an input with rules that no single domain can check. It may also set defaults, so
+// that a request that gives a default and one that omits it are the same request.
 type validator interface{ Validate() error }
 
 // validate returns invalid_request with the required members of an input that are missing, or the

@@ -181,8 +181,8 @@ func (s *Server) IsDraining() bool { return s.draining.Load() }
 // a status of 500 or more.
 func (s *Server) RequestCounts() (all, failed int64) { return s.requests.Load(), s.failures.Load() }
 
-// UnavailableCalls returns how many requests and messages were refused since the start, because the
-// store did not serve them.
+// UnavailableCalls returns the number of requests and messages since the start that failed because
+// the store was unavailable.
 func (s *Server) UnavailableCalls() int64 { return s.unavailableCalls.Load() }
 
 // ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
@@ -299,8 +299,8 @@ func (r *request) limitTime() (cancel func()) {
 	return cancel
 }
 
-// storeContexts gives the changes of a tenth of a second one context, which ends storeTimeout after
-// the first of them began: not each has a context and a timer of its own.
+// storeContexts gives all changes that begin within a tenth of a second the same context, which
+// ends storeTimeout after the first began. This saves a context and a timer for each change.
 type storeContexts struct{ current atomic.Pointer[storeContext] }
 
 type storeContext struct {
@@ -406,7 +406,7 @@ func (r *request) recoverPanic(cause any) {
 const slowRequestDuration = time.Second
 
 // logRequest logs a slow request as a warning, one a second at most, and all others at the level
-// debug. One that was slow because the store was away is no news.
+// debug. A request that was slow because the store was down is not logged as slow.
 func (s *Server) logRequest(r *request, duration time.Duration) {
 	if duration > slowRequestDuration && s.Readiness.ServedSince(r.startedAt) {
 		s.slowLogLimit.Do(func() { s.writeRequestLine(r, slog.LevelWarn, duration) })

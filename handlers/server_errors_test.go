@@ -14,7 +14,7 @@ import (
 // refusedFixture is a node whose store can refuse, the requests that reach it, and who sends them.
 func refusedFixture(t *testing.T) (f *fixture, store *redistest.ErrorProxy, requests []baseRequest) {
 	t.Helper()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	store = redistest.StartErrorProxy(t, server)
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })

@@ -281,7 +281,7 @@ func TestEveryResponseHasTheHeadersThatProtectBrowsers(t *testing.T) {
 }
 
 func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, watchStore(t, db))
@@ -296,7 +296,7 @@ func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T
 }
 
 func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, watchStore(t, db)).createGame()

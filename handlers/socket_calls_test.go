@@ -452,7 +452,7 @@ func TestAPlayersEventsThatAreGoneMustBeRead(t *testing.T) {
 }
 
 func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()
@@ -469,7 +469,7 @@ func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
 // A message without an id is not acknowledged, and nobody waits for it. If it was not sent, its
 // sender gets an error all the same.
 func TestAMessageWithoutAnIDThatTheStoreDoesNotTakeIsAnError(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixtureOn(t, db, nil).createGame()

@@ -75,8 +75,8 @@ type message struct {
 	dataJSON wire.RawJSON // a part of the frame, which is there only while the message is handled
 }
 
-// rawMember is where the value of a member is in what is decoded. It saves the copy that a
-// wire.RawJSON makes, for each message.
+// rawMember is the position of a member's value in the decoded message. It saves the copy that a
+// wire.RawJSON makes of each message.
 type rawMember struct{ start, end int64 }
 
 // UnmarshalJSONFrom is called only when the member is there.

@@ -57,8 +57,8 @@ func (s *Server) recordInTrail(rt *route) {
 	}
 }
 
-// begin reads what the write is about to change. It returns only errors that say nothing about the
-// request: the operation itself reports what is missing or forbidden.
+// begin reads the state that the write is about to change. It returns only errors of the store; the
+// operation itself reports a missing or forbidden target.
 func (w *staffWrite) begin(r *request, input any) error {
 	w.input = input
 	if w.route.readBefore != nil {
@@ -73,8 +73,8 @@ func (w *staffWrite) begin(r *request, input any) error {
 	return nil
 }
 
-// recordStaffWrite records a write that has changed something, or may have. What was refused, and
-// what an Idempotency-Key returned again, is not recorded.
+// recordStaffWrite records a write that changed something or may have. It does not record a failed
+// request or one that got a stored response by its Idempotency-Key.
 func (s *Server) recordStaffWrite(r *request, w *staffWrite, resp response, err error) {
 	if resp.replayed || err != nil && !mayHaveChanged(err) {
 		return
@@ -152,8 +152,8 @@ func (w *staffWrite) target(r *request, body any) string {
 
 func targetOf(kind string, id int64) string { return kind + ":" + strconv.FormatInt(id, 10) }
 
-// describe returns what a write changed: the members that differ, as the response of the operation
-// shows them. A body that it does not know is not described, so that no secret is recorded.
+// describe returns the members that a write changed, as the response of the operation shows them.
+// It ignores bodies of unknown types, so that no secret is recorded.
 func (w *staffWrite) describe(body any) (before, after any) {
 	if strings.Contains(w.route.path, "/leaderboards") {
 		return w.describeBoardWrite(body)
@@ -199,8 +199,8 @@ func (w *staffWrite) describeRequested() (before, after any) {
 	return nil, nil
 }
 
-// describeBalance returns what a player could spend before and after. The amount of the request is
-// valid, since the wallet has accepted it.
+// describeBalance returns the player's available balance before and after. The amount of the
+// request is valid because the wallet accepted it.
 func (w *staffWrite) describeBalance(change *wallet.ChangeResult) (before, after any) {
 	in, balance := w.input.(*adjustmentInput), change.Balance
 	units, _ := in.Amount.ToUnits(balance.Decimals)
@@ -265,8 +265,8 @@ func changedMembers(before, after any) (was, is any) {
 	return b, a
 }
 
-// flatten returns the members of a state. A state is a view that a response has encoded, so errors
-// are not expected: what cannot be encoded has no members.
+// flatten returns the members of a state by name, those of its settings as "settings.<name>". It
+// returns none if the state cannot be encoded, which is not expected because a response encoded it.
 func flatten(state any) map[string]wire.RawJSON {
 	members := map[string]wire.RawJSON{}
 	text, _ := wire.Marshal(state)

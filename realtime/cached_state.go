@@ -12,8 +12,8 @@ type cachedState struct {
 // maxCachedStateAge bounds how long a state is kept without an event: a topic may end without one.
 const maxCachedStateAge = time.Minute
 
-// CacheState keeps what a caller read about the state of a topic at a position "<seq>-<nonce>",
-// until the next event. It keeps nothing for a topic that has no subscriber on this node.
+// CacheState caches the state of a topic at a position "<seq>-<nonce>", as a caller has read it,
+// until the next event. It caches nothing for a topic that has no subscriber on this node.
 func (h *Hub) CacheState(topicName, atPosition string, value any) {
 	v, ok := h.topics.Load(topicName)
 	pos, valid := parsePosition(atPosition)
@@ -26,10 +26,10 @@ func (h *Hub) CacheState(topicName, atPosition string, value any) {
 	t.cached = cachedState{value, pos, time.Now()}
 }
 
-// CachedState returns the cached state for a topic, nil when there is nothing or when it may be
-// outdated: the topic has another event by now, an event is missing, or its channel is not heard. A
-// node that is cut off from its store learns of it in Options.ProbeAfter and Options.ProbeTimeout
-// at the latest.
+// CachedState returns the cached state for a topic, or nil when there is none or it may be
+// outdated: the topic has a newer event, an event is missing, or its channel is not subscribed. A
+// node that is cut off from its store notices it within Options.ProbeAfter and
+// Options.ProbeTimeout.
 func (h *Hub) CachedState(topicName string) any {
 	v, ok := h.topics.Load(topicName)
 	if !ok {

@@ -28,8 +28,8 @@ const (
 	maxSlowSnapshots   = 3 // snapshots because of slowness, within slowSnapshotWindow
 	slowSnapshotWindow = time.Minute
 
-	// Ephemeral messages come from other players: what they may send to one socket is bounded by
-	// bytes, of any user.
+	// Ephemeral messages come from other players, so their bytes to one socket are limited, whoever
+	// sends them.
 	ephemeralBytesPerSecond = 32 << 10
 	ephemeralBurstBytes     = 64 << 10
 )
@@ -155,8 +155,8 @@ func (c *Client) isOutboxFull(frameBytes int) bool {
 	return len(c.outbox) > 0 && (len(c.outbox) >= maxOutboxFrames || c.outboxBytes+frameBytes > maxOutboxBytes)
 }
 
-// isOutboxFullForEphemeral is isOutboxFull for a message of another player, who may not fill all of
-// it. Client.mu must be held.
+// isOutboxFullForEphemeral is isOutboxFull for messages of other players, which may fill only a
+// part of the outbox. Client.mu must be held.
 func (c *Client) isOutboxFullForEphemeral(frameBytes int) bool {
 	return len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+frameBytes > maxOutboxBytes/2
 }
@@ -212,8 +212,8 @@ func (c *Client) dropReplaced(key replaceKey) {
 	}
 }
 
-// flushEphemeral writes what enqueueEphemeral has queued. It reports whether nothing refers to the
-// frames any more: what a directConn has no room for, it copies.
+// flushEphemeral writes the frames that enqueueEphemeral has queued. It returns true if the memory
+// of the frames may be reused: a directConn copies the frames for which it has no room.
 func (c *Client) flushEphemeral() (allWritten bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

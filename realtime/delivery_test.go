@@ -179,7 +179,7 @@ func TestALostMessageIsReadFromTheList(t *testing.T) {
 
 func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKilled(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	direct := openAt(t, server.URL())
 	proxy := startProxy(t, server.Addr)
 	url := "redis://" + proxy.listener.Addr().String()

@@ -55,8 +55,8 @@ func (d *directConn) Read(p []byte) (int, error) {
 	}
 }
 
-// takeMessages handles the whole messages at the front of what was read. It sets passedOn when
-// something else follows.
+// takeMessages handles the complete messages at the start of the bytes that were read. It sets
+// passedOn when something else follows.
 func (d *directConn) takeMessages() {
 	for d.passedOn == 0 && d.chunk != nil {
 		c := d.chunk

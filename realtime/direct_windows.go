@@ -2,8 +2,8 @@ package realtime
 
 import "errors"
 
-// hasSocketFiles is not set on Windows, where a socket is no file: melody reads and writes all, as
-// with TLS.
+// hasSocketFiles is false on Windows, where a socket is not a file. There melody reads and writes
+// everything, as with TLS.
 const hasSocketFiles = false
 
 func writeFile(int, []byte) (int, error) { return 0, errors.ErrUnsupported }

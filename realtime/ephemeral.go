@@ -182,11 +182,12 @@ func (m *EphemeralMessage) isFor(c *Client) bool {
 func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
 
 // BroadcastEphemeral sends a message to the other clients of a topic on every node. It is not
-// stored and arrives at most once. Messages of one sender to one topic keep their order; one that
-// another has overtaken, as a Cluster moves the topic, is dropped. The publish shares a round trip
-// with what other goroutines send at the same moment. With EphemeralMessage.OnError it does not
-// wait for the store, unless maxPublishing messages of the sender do: it waits then, and returns
-// the error. After an error that it returns, OnError is not called.
+// stored and arrives at most once. Messages of one sender to one topic keep their order; a message
+// that arrives after a later one, which happens when a Cluster moves the topic, is dropped. The
+// publish shares a round trip with commands that other goroutines send at the same moment. With
+// EphemeralMessage.OnError it does not wait for the store, unless maxPublishing messages of the
+// sender do: it waits then, and returns the error. After an error that it returns, OnError is not
+// called.
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
 	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
 	m.isBinary, m.sentAt = m.Text == nil, time.Now()
@@ -231,8 +232,8 @@ func (h *Hub) publishAndWait(ctx context.Context, p *publication) error {
 // waits, so a client cannot fill the queue of a store that hangs.
 const maxPublishing = 8
 
-// publication is a message of a client on its way to the store. Its memory is used again: it is
-// else most of what a message allocates before it is in the store.
+// publication is a message of a client on its way to the store. Its memory is reused, because it
+// would be most of the memory that a message allocates before it reaches the store.
 type publication struct {
 	redisdb.Publication
 	client  *Client
@@ -251,8 +252,8 @@ func newPublication() *publication {
 	return p
 }
 
-// done is called when the store has taken the message or failed to. The socket may have ended: its
-// end does not wait for a store that hangs.
+// done is called when the store has accepted the message or failed to. The socket may have closed
+// before, because closing does not wait for a store that hangs.
 func (p *publication) done(err error) {
 	from := p.client
 	from.publishing.Add(-1)
@@ -284,8 +285,8 @@ type ephemeralBatch struct {
 	shared  bool        // another worker flushes a client that has one of the frames
 }
 
-// flush writes what is queued. If nothing is left, the memory of the frames is used again: the
-// frame of a message is else the largest part of what its delivery allocates.
+// flush writes the queued frames. If none is left, it reuses the memory of the frames, because a
+// frame would be the largest allocation in the delivery of a message.
 func (b *ephemeralBatch) flush() {
 	allWritten := !b.shared
 	for i, c := range b.clients {

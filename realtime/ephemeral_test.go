@@ -194,7 +194,7 @@ func TestWhatIsKeptEndsWithTheNextEvent(t *testing.T) {
 
 // A node that does not hear the room does not know whether its seats have changed.
 func TestWhatIsKeptIsNotUsedWithoutTheChannel(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	direct := openAt(t, server.URL())
 	proxy := startProxy(t, server.Addr)
 	n := startNode(t, openAt(t, "redis://"+proxy.listener.Addr().String()), Options{
@@ -294,7 +294,7 @@ func TestTheEndOfASocketDoesNotWaitForItsMessages(t *testing.T) {
 }
 
 func TestAPanicInOnErrorEndsNothingButTheSocket(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	n := startNode(t, openAt(t, server.URL()), Options{})
 	sender := dial(t, n, "user=1").listen()
 	sender.send(request{ID: "e", Payload: "echo"})
@@ -313,7 +313,7 @@ func isTopic(argument any, topic string) bool {
 }
 
 func TestASenderLearnsThatTheStoreDidNotTakeAMessage(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	n := startNode(t, openAt(t, server.URL()), Options{})
 	sender := dial(t, n, "user=1").listen()
 	server.Kill()

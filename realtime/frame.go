@@ -145,8 +145,8 @@ func encodeDraining(reconnectIn time.Duration) []byte {
 		wire.FormatTime(time.Now()), reconnectIn.Milliseconds())
 }
 
-// encodeStale returns the frame that tells a client that the node has heard nothing from the store
-// for so long, or, with 0, that it hears the store again.
+// encodeStale returns the frame that tells a client for how long the node has received nothing from
+// the store; 0 means that it receives again.
 func encodeStale(silence time.Duration) []byte {
 	return fmt.Appendf(nil, `{"type":"server.stale","at":"%s","data":{"sinceMs":%d}}`,
 		wire.FormatTime(time.Now()), silence.Milliseconds())

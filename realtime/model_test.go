@@ -202,7 +202,7 @@ const maxModelEvents = 250
 // of a history that is gone behind one of the history that is there. In the end it is where the
 // history is.
 func TestClientsAgreeWithTheHistoryWhateverIsCut(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	direct := openAt(t, server.URL())
 	proxy := startProxy(t, server.Addr)
 	behind := openAt(t, "redis://"+proxy.listener.Addr().String())

@@ -1,8 +1,8 @@
 package realtime
 
 // Observer is notified of who subscribes to which topic, and of each event of a topic that somebody
-// is subscribed to. The subscriptions of the server's own are not among them. Its methods must not
-// block and must not call the hub.
+// is subscribed to. It is not notified of subscriptions that the server makes for itself. Its
+// methods must not block and must not call the hub.
 type Observer interface {
 	// Subscribed is called before the first event of a subscription is sent.
 	Subscribed(topic string, userID int64)

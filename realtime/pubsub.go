@@ -209,7 +209,7 @@ func (m *pubsubManager) onPubsubConnEnd(conn *pubsubConn, err error) {
 }
 
 // pubsubConn is one pub/sub connection, which is never reconnected. go-redis would reconnect by
-// itself, but after a delay of its own, without notice, and on a Cluster without subscribing to
+// itself, but after its own delay, without notice, and on a Cluster without subscribing to
 // anything. Any error ends the pubsubConn, and the pubsubManager makes another one.
 type pubsubConn struct {
 	manager      *pubsubManager
@@ -510,9 +510,9 @@ func (c *pubsubConn) readLoop(ctx context.Context) {
 	}
 }
 
-// handleConfirmation handles the server's confirmation of a subscription. From then on no message
-// is missed; what was missed before is read from the list. It returns false when the server ended
-// a subscription by itself.
+// handleConfirmation handles the server's confirmation of a subscription. No message is missed
+// after it; messages that were missed before are read from the list. It returns false when the
+// server ended a subscription by itself.
 func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	c.mu.Lock()
 	if strings.HasSuffix(m.Kind, "unsubscribe") {
@@ -537,8 +537,8 @@ func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	return true
 }
 
-// hashTag returns the part of a key that decides its slot on a Cluster: what is in the first
-// braces, or all of it.
+// hashTag returns the part of a key that decides its slot on a Cluster: the text in the first
+// braces, or the whole key.
 func hashTag(name string) string {
 	if _, rest, ok := strings.Cut(name, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

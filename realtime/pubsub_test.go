@@ -15,7 +15,7 @@ import (
 
 func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	proxy := startProxy(t, server.Addr)
 	db := openAt(t, "redis://"+proxy.listener.Addr().String())
 	topic := "{r1}:room:frozen:events"
@@ -44,7 +44,7 @@ func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 	t.Parallel()
 	// As after a failover: the subscriber stays with a server to which nobody publishes any more.
-	old, successor := redistest.StartFor(t), redistest.StartFor(t)
+	old, successor := redistest.StartForTest(t), redistest.StartForTest(t)
 	proxy := startProxy(t, old.Addr)
 	db := openAt(t, "redis://"+proxy.listener.Addr().String())
 	topic := "{r1}:room:left:events"
@@ -83,7 +83,7 @@ func TestASilentConnectionIsKeptWhileItsProbesArrive(t *testing.T) {
 
 func TestAProbeIsWaitedForAsLongAsItMayTake(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	n := startNode(t, openAt(t, server.URL()), Options{ProbeAfter: 50 * time.Millisecond, ProbeTimeout: 10 * time.Second})
 	dial(t, n, "user=1").listen().subscribe("{r1}:room:slowprobe:events", "")
 	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().PubSubLag > 0 })
@@ -220,7 +220,7 @@ func TestAConnectionWithoutTopicsEnds(t *testing.T) {
 
 func TestSubscribingWithoutRedisIsRefusedInTime(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := openAt(t, server.URL())
 	n := startNode(t, db, Options{})
 	c := dial(t, n, "user=1").listen()

@@ -16,8 +16,8 @@ func (h *Hub) Resync() {
 	}
 }
 
-// resync replaces what the client has once the buffers of its topics are those of the store: an
-// event that the store lost may not follow its snapshot.
+// resync replaces the client's state with snapshots, after the buffers of its topics were read
+// again from the store. Otherwise an event that the store lost could follow a snapshot.
 func (c *Client) resync(jobs map[*topic]*backfillJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

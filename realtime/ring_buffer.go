@@ -27,8 +27,8 @@ type ringBuffer struct {
 	byteCount int
 	loaded    bool
 	// completeSinceEmpty is set when the list was empty at the first read and no event has been
-	// dropped since. A cursor that was before the first event then, whatever the number of that event,
-	// has missed nothing but events.
+	// dropped since. Every event since then is in the buffer, so a cursor that was before the first
+	// event needs no snapshot, whatever the number of that event.
 	completeSinceEmpty bool
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
 	// the list has been read.

@@ -47,10 +47,9 @@ type SocketKind struct {
 // ClientOptions has the caller's values and callbacks for Socket.Serve. It lives
 // as long as the socket, so it must not refer to the request.
 //
-// OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
-// Frames that came in before the socket closed are still handled. A panic closes the socket with
-// 1011. The context ends with the hub. What is passed as raw must not be kept: its memory is used
-// again.
+// OnOpen and OnMessage of one socket are called one after the other, on the socket's own goroutine.
+// Frames that arrived before the socket closed are still handled. A panic closes the socket with
+// 1011. The context ends with the hub. A callback must not keep raw, because its memory is reused.
 type ClientOptions struct {
 	UserID    int64     // the player's id
 	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never
@@ -60,11 +59,11 @@ type ClientOptions struct {
 	OnOpen func(ctx context.Context, c *Client)
 	// OnMessage is called for each text frame.
 	OnMessage func(ctx context.Context, c *Client, raw []byte)
-	// OnBinary is called for each binary frame of a client that speaks BinarySubprotocol; nil: none
-	// may.
+	// OnBinary is called for each binary frame of a client that speaks BinarySubprotocol. If it is
+	// nil, binary frames are refused.
 	OnBinary func(ctx context.Context, c *Client, raw []byte)
-	// OnRefused is called for a frame that is not handled: it may not be binary, or too many frames
-	// wait. It must not block.
+	// OnRefused is called for a frame that is not handled, because it is binary and must not be, or
+	// because too many frames wait. It must not block.
 	OnRefused func(c *Client, raw []byte, err error)
 	// OnClose is called after the last message; may be nil.
 	OnClose func(c *Client)
@@ -209,7 +208,7 @@ func CheckHandshake(r *http.Request) error {
 }
 
 // hijackedWriter is the response writer of a connection that has been hijacked already. Its Hijack
-// returns that connection, and what is written to it otherwise is dropped.
+// returns that connection. It drops everything that is written to it.
 type hijackedWriter struct {
 	conn   net.Conn
 	buf    *bufio.ReadWriter

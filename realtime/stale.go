@@ -14,12 +14,12 @@ import (
 // errSilent marks the lines about silence. During an outage of the store they say nothing new.
 var errSilent = apierror.StoreUnavailable.WithReason("nothing is heard from the store")
 
-// staleWatch notices that the node hears nothing from its store: no message, no confirmation and no
-// probe on any pub/sub connection. After Options.StaleAfter it sends server.stale to the clients
-// that subscribe to something, and asks other nodes whether they have the store. After
-// Options.MoveAfter it closes all sockets with 1012, if one of them has: this node is cut off
-// alone. While no node has the store, or none replies, the sockets stay. A socket is closed at most
-// once while the store is away, so that clients do not wander.
+// staleWatch notices that the node receives nothing from its store: no message, no confirmation and
+// no probe on any pub/sub connection. After Options.StaleAfter it sends server.stale to the clients
+// that subscribe to something, and asks other nodes whether they reach the store. If one does, only
+// this node is cut off, and after Options.MoveAfter it closes all sockets with 1012. While no node
+// reaches the store, or none replies, the sockets stay open. It closes a socket at most once during
+// an outage, so that clients do not move from node to node.
 //
 // Silence is counted in ticks instead of time. A node that was suspended itself has not listened:
 // its balancer takes it out, and its clients are not sent away when it goes on.
@@ -123,8 +123,8 @@ func (w *staleWatch) tick() {
 	}
 }
 
-// recover is called when the node hears its store again. What the clients have missed follows,
-// because the connections to the store that are made now read the ends of all lists.
+// recover is called when the node receives from its store again. The clients get the events that
+// they missed, because the new connections to the store read the ends of all lists.
 func (w *staleWatch) recover(silence time.Duration) {
 	w.stale = false
 	w.episode.Store(0)

@@ -35,7 +35,7 @@ func (c *testClient) expectStale() (sinceMS int) {
 
 func TestClientsAreToldThatTheStoreIsSilentAndMissNothing(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	topic := "{r1}:room:stale:events"
 	n := startNode(t, openAt(t, server.URL()), staleOptions())
 	c := dial(t, n, "user=1").listen()
@@ -72,7 +72,7 @@ func TestClientsAreToldThatTheStoreIsSilentAndMissNothing(t *testing.T) {
 
 func TestOnlyANodeThatIsCutOffAloneSendsItsClientsAway(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	topic := "{r1}:room:away:events"
 	start := func(otherServes func() bool) (*testNode, []*testClient) {
 		o := staleOptions()
@@ -127,7 +127,7 @@ func TestOnlyANodeThatIsCutOffAloneSendsItsClientsAway(t *testing.T) {
 
 func TestSocketsWhoseTurnHasNotComeStayWhenTheStoreIsHeard(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	o := staleOptions()
 	o.MoveSpread, o.OtherServes = time.Hour, func(context.Context) bool { return true }
 	n := startNode(t, openAt(t, server.URL()), o)

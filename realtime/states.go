@@ -218,8 +218,8 @@ func (c *Client) enqueueStateEvent(topic string, f frame) {
 	}
 }
 
-// keepState lets no newer state take the place of one that waits: what is queued next comes between
-// them. Client.mu must be held.
+// keepState stops replacing the queued state, because a message queued later must follow it.
+// Client.mu must be held.
 func (c *Client) keepState(topic string) {
 	for i := range c.outbox {
 		if c.outbox[i].replaces == (replaceKey{state: topic}) {

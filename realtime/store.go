@@ -114,8 +114,8 @@ func (f *backfiller) wake() {
 	}
 }
 
-// takeBatch takes queued topics of one server. What is left of its queue goes behind those of the
-// others.
+// takeBatch takes queued topics of one server. The rest of its queue moves behind the queues of the
+// other servers.
 func (f *backfiller) takeBatch() []*topic {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -228,8 +228,8 @@ func (r *backfillRead) countEntriesToRead() int64 {
 	return backfillMinEntries
 }
 
-// apply adds what was found to the buffer. It returns false when the whole tail of the list has to
-// be read.
+// apply adds the events that were read to the buffer. It returns false when the whole tail of the
+// list must be read.
 func (r *backfillRead) apply(found []string) bool {
 	hasAll := int64(len(found)) < r.limit
 	read := tail{oldHead: r.oldHead, isLong: hasAll || r.limit == backfillTailEntries, isAll: hasAll}

@@ -27,8 +27,8 @@ type Subscription struct {
 	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
 	// A snapshot that was taken before it, for another subscriber, is not used.
 	NotBeforePosition string
-	// NotBeforeSeq is the number in NotBeforePosition, for a caller that knows no more of it; 0 for
-	// none.
+	// NotBeforeSeq is the number in NotBeforePosition, for a caller that knows only the number; 0
+	// for none.
 	NotBeforeSeq int64
 	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
 	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
@@ -40,11 +40,11 @@ type Subscription struct {
 	TakeReplacement func(context.Context) (Snapshot, error)
 	// EncodeReply returns the frame that is sent before the first event; nil for none.
 	EncodeReply func(SubscribeResult) []byte
-	// Authorize reports by its error whether the client may subscribe; nil: it may. It is called at
-	// the start, after the position is known, so that nothing can change in between. It is called
-	// again before a snapshot replaces missed events, and after each event that AffectsAuthorization
-	// selects, and each Options.ReauthorizeInterval: the events behind it wait for the result. If
-	// that is an error, the subscription ends.
+	// Authorize returns an error if the client may not subscribe; if it is nil, every client may.
+	// It is called at the start, when the position is already fixed, so that no change in between
+	// is missed. It is called again before a snapshot replaces missed events, after each event that
+	// AffectsAuthorization selects, and every Options.ReauthorizeInterval. Later events wait for
+	// the result. An error ends the subscription.
 	Authorize func(context.Context) error
 	// EncodeRevoked returns the frame that is sent when the subscription ends by an error of Authorize
 	// that no event explains; nil for none.
@@ -108,10 +108,10 @@ type cursor struct {
 	snapshotFrame frame // to be sent before the events
 }
 
-// Subscribe subscribes to a topic from a position, or from a snapshot when there is none or its
-// past is gone. The reply is sent before the first event. Subscribing again replaces the
-// subscription. It waits for Redis as long as ctx allows. It returns rate_limited, draining,
-// store_unavailable, ErrClosed, and the errors of Subscription.TakeSnapshot and
+// Subscribe subscribes to a topic from a position, or from a snapshot if no position is given or
+// its events are no longer stored. The reply is sent before the first event. Subscribing again
+// replaces the subscription. It waits for Redis as long as ctx allows. It returns rate_limited,
+// draining, store_unavailable, ErrClosed, and the errors of Subscription.TakeSnapshot and
 // Subscription.Authorize.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := c.contextUntilDone(ctx)
@@ -429,7 +429,7 @@ func (c *Client) removeCursor(match func(*cursor) bool) bool {
 
 // replaceWithSnapshot replaces what a cursor missed by a snapshot. A client that needs that too
 // often because it is slow is closed; it can resume from its position later. The snapshot is taken
-// when the job after has ended, at once when it is nil. Client.mu must be held.
+// when the job after has ended, or at once if after is nil. Client.mu must be held.
 func (c *Client) replaceWithSnapshot(cur *cursor, slow bool, after *backfillJob) {
 	if cur.paused || cur.removed || c.closeStarted {
 		return
@@ -456,8 +456,9 @@ func (c *Client) replaceWithSnapshot(cur *cursor, slow bool, after *backfillJob)
 var errSnapshotOutdated = errors.New("the snapshot is older than the ring buffer")
 
 // supplySnapshot takes a snapshot for a cursor that lost its position. It retries until it has one
-// or the socket is closed. An error (the room is gone, or the player may no longer see it) closes
-// the socket: the reply to a new subscription tells the client why.
+// or the socket is closed. An error closes the socket, for example if the room no longer exists or
+// the player may no longer see it. The client learns the reason from the reply to its next
+// subscription.
 func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 	refused := c.retryUntilRefused(func(ctx context.Context) error {
 		if after != nil {
@@ -500,8 +501,9 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 	}
 }
 
-// reauthorizeDue asks again for each subscription whether the client may have it, when that was not
-// asked for Options.ReauthorizeInterval: no event tells of a friendship that ended.
+// reauthorizeDue calls Authorize again for each subscription that was last authorized
+// Options.ReauthorizeInterval ago, because some changes, such as the end of a friendship, have no
+// event.
 func (c *Client) reauthorizeDue(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,8 +25,8 @@ type topic struct {
 	idleSince time.Time
 
 	pubsubConn *pubsubConn // under pubsubManager.mu
-	// live is set while the channel is subscribed and what was missed before is in the buffer, or will
-	// be read.
+	// live is set while the channel is subscribed, and all events that were missed before are in
+	// the buffer or about to be read.
 	live atomic.Bool
 	// Owned by the topic's worker.
 	newEvents  int       // since the cursors were notified
@@ -193,10 +193,10 @@ func (t *topic) encodeBatch(from, to position, following []event) frame {
 	return frame
 }
 
-// notifyAndPause notifies every cursor of what is new. Then a large topic that has many events
-// pauses for a quarter of the time that it took: what comes meanwhile shares a frame with what came
-// before. Measured with 1,000 cursors and 16 events under way: 5 to 22 % more deliveries of the
-// processor's time (docs/decisions/0022-frames-are-written-past-melody.md).
+// notifyAndPause notifies every cursor of new events. Then a large topic with many events pauses
+// for a quarter of the time that this took, so that events arriving in the pause share a frame.
+// Measured with 1,000 cursors and 16 events under way: 5 to 22 % more deliveries of the processor's
+// time (docs/decisions/0022-frames-are-written-past-melody.md).
 func (t *topic) notifyAndPause() {
 	begun, events, replaced := time.Now(), t.newEvents, t.mustVerify
 	t.newEvents, t.mustVerify = 0, false
@@ -208,8 +208,8 @@ func (t *topic) notifyAndPause() {
 
 const (
 	maxPause = 20 * time.Millisecond // what took long may have waited for a processor
-	// minEventsToPause is how many events a topic must have had: of fewer, none is likely to come in a
-	// quarter of the time in which they came.
+	// minEventsToPause is how many events a topic must have had before it pauses. With fewer,
+	// another event is unlikely to arrive in the pause.
 	minEventsToPause = 4
 )
 
@@ -354,8 +354,8 @@ func (t *topic) evictCaches() {
 type Snapshot struct {
 	Position  string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
 	StateJSON []byte // a JSON value, for the reply to a subscription
-	// Frame is the event that replaces everything up to Position, for a client that lost its position;
-	// empty when there is nothing to tell it.
+	// Frame is the event that replaces everything up to Position, for a client that lost its
+	// position. It is empty if there is nothing to send.
 	Frame []byte
 }
 
@@ -379,8 +379,8 @@ type snapshotCache struct {
 
 // freshOrSharedSnapshot returns a snapshot that was started after the call, or one that is younger
 // than Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
-// started after the call. A snapshot that was started after the call may be older than notBefore: a
-// failover can undo what the caller knows.
+// started after the call. A snapshot that was started after the call may be older than notBefore,
+// because a failover can undo changes that the caller knows.
 func (t *topic) freshOrSharedSnapshot(
 	ctx context.Context, notBefore position, fresh bool, take func(context.Context) (Snapshot, error),
 ) (Snapshot, position, error) {

@@ -107,10 +107,10 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 // isMatch reports whether the room is that of a match.
 func (r *Room) isMatch() bool { return strings.HasPrefix(r.consumer, MatchConsumerPrefix) }
 
-// authorizeServer returns forbidden to a server key that would end the match of a tournament with
-// stakes whose players report the result. With a result, or without one for others than its own
-// friends, it could lead them to a prize that the operator promised; the tournament knows whose
-// prize it is, and lets the server decide matches where it may.
+// authorizeServer returns forbidden if a server key would end the match of a tournament with stakes
+// whose players report the result. By a result, or by ending the matches of others without one, it
+// could steer its own players to a prize that the operator promised. The tournament lets the server
+// decide matches where that is allowed.
 func (r *Room) authorizeServer(caller principal.Caller) error {
 	if caller.Role == principal.Server && r.isMatch() && r.HasStakes && r.SettledBy == SettledByConsensus {
 		return apierror.Forbidden.WithReason("the players report the result of the match: only its tournament ends it")
@@ -135,12 +135,12 @@ func (s *Service) MatchRoomID(ctx context.Context, in MatchInput) (string, error
 	return s.store.matchRoomID(ctx, in)
 }
 
-// OpenMatch opens the room of a match, which starts when all of its players sit in it. Opened twice
-// it is one room: the second caller gets it as it is.
+// OpenMatch opens the room of a match, which starts when all of its players have taken their seats.
+// Repeating it returns the same room unchanged.
 //
-// The room counts as nobody's own. Its seats are for its players alone, and a player who gives a
-// seat up does not get it back. Before the start only its deadline, staff and its tournament end
-// it; after the start it is finished for the last player who is left. It has no rematch.
+// The room counts against no player's quota. Its seats are for its players only, and a player who
+// gives a seat up does not get it back. Before the start only its deadline, staff and its
+// tournament can end it. After the start it is finished when one player is left. It has no rematch.
 //
 // OpenMatch returns invalid_request with every faulty field, and store_full.
 func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {
@@ -177,10 +177,10 @@ func roomOf(r scriptResult, err error) (Room, error) {
 	return *r.room, nil
 }
 
-// CloseMatch decides a match at its deadline, by the store's clock: it has started when all of its
-// players sat down; else it is cancelled with ReasonNoShow. Before the deadline, and when it was
-// decided already, it changes nothing. It returns the status of the room after that, and who sat
-// down. It returns room_not_found.
+// CloseMatch cancels the room of a match with ReasonNoShow if it has not started by its deadline,
+// by the store's clock. Before the deadline, and when the room has started or ended, it changes
+// nothing. It returns the status of the room after that, and the players who took their seats. It
+// returns room_not_found.
 func (s *Service) CloseMatch(
 	ctx context.Context, gameID int64, roomID string,
 ) (status Status, present []int64, err error) {
@@ -242,8 +242,8 @@ type MatchState struct {
 	Ended       Ended     // the end of a room that has ended
 }
 
-// ReadMatch returns the state of the room of a match. A window for reports that is over is closed
-// before. It returns room_not_found.
+// ReadMatch returns the state of the room of a match. If the time for reports has passed, it first
+// closes the report window. It returns room_not_found.
 func (s *Service) ReadMatch(ctx context.Context, gameID int64, roomID string) (MatchState, error) {
 	c, room, err := s.matchCommand(ctx, gameID, roomID)
 	if err != nil {

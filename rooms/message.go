@@ -35,8 +35,8 @@ type Message struct {
 	Event      []byte  // the event as JSON; nil for MessageInput.Bytes
 }
 
-// SeatCache keeps who sits in a room until the next event of the room. A message would cost a read
-// of the room otherwise (docs/decisions/0021-relay-without-the-store.md).
+// SeatCache keeps the seats of a room until the next event of the room. Without it each message
+// would cost a read of the room (docs/decisions/0021-relay-without-the-store.md).
 type SeatCache interface {
 	// CachedState returns the cached state of a topic, nil when there is none or it may be outdated.
 	CachedState(topic string) any
@@ -88,9 +88,8 @@ func (s *Service) AuthorizeMessage(
 	return m, nil
 }
 
-// messageRecipients returns the active players that a message goes to, the sender perhaps among
-// them. What the cache has is believed only if it allows the message: an error comes from the
-// store.
+// messageRecipients returns the active players to whom a message goes, perhaps including the
+// sender. If the cache does not allow the message, it reads the store before it returns an error.
 func (s *Service) messageRecipients(
 	ctx context.Context, caller principal.Caller, at location, to *[]int64, cache SeatCache,
 ) ([]int64, error) {

@@ -42,8 +42,8 @@ type Place struct {
 // error it comes again.
 type ResultConsumer func(ctx context.Context, e Ended) error
 
-// PartlyApplied is the error of a consumer that has applied some of a room and not all. What it has
-// applied is stored with the dead letter, and comes back with it: staff may try it again long after
+// PartlyApplied is the error of a consumer that has applied only part of a room's result. That part
+// is stored with the dead letter and passed to the next attempt, because staff may retry long after
 // every receipt has expired.
 type PartlyApplied struct {
 	Applied string // in a form of the consumer, without tabs

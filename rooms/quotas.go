@@ -1,7 +1,8 @@
 package rooms
 
-// Quotas bound what one player has in rooms at a time. They are counted where the scripts of rooms
-// run: in the paid rooms of a game, and in each shard of free rooms by itself. 0 is no bound.
+// Quotas bound the rooms that one player may have at a time. They are counted per hash tag of the
+// room scripts: together for the paid rooms of a game, and separately in each shard of free rooms.
+// 0 means no bound.
 type Quotas struct {
 	Seats     int // in rooms that have not ended
 	OpenRooms int // that the player made and that have not ended

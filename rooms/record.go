@@ -97,8 +97,8 @@ func decodeRoom(roomID string, hash redisdb.Hash) (*Room, error) {
 	return r, nil
 }
 
-// decodeHead returns a room that has nothing but its settings, what changes with each event, and
-// the seat of a user, which are the values in this order; nil for those that are not there.
+// decodeHead returns a room that has only its settings, the fields that change with each event, and
+// the seat of one user. values has these in this order, with nil for those that are missing.
 func decodeHead(roomID string, values []any, userID int64) (*Room, error) {
 	settings, exists := values[0].(string)
 	live, _ := values[1].(string)
@@ -187,8 +187,8 @@ func (r *Room) decodePlayers(hash redisdb.Hash) error {
 	return errors.Join(errs...)
 }
 
-// decodePresence reads who is connected. A record of a seat that the player had before counts no
-// more.
+// decodePresence reads which players are connected. It ignores records of a seat that the player
+// had before.
 func (r *Room) decodePresence(presence map[int64]string) error {
 	var errs []error
 	r.Presence = make([]Presence, 0, len(r.Seats))

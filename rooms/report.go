@@ -12,8 +12,8 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// Report is what one player of a room with consensus saw: how the game ended, by that player. It
-// never changes.
+// Report is the result of the game as one player of a room with consensus reported it. It never
+// changes.
 type Report struct {
 	UserID int64 // who reports
 	// Placements names the players who had not forfeited when the report was made, best place first.
@@ -88,8 +88,8 @@ func decodeReport(userID int64, text string, seats []Seat) (Report, error) {
 	return report, nil
 }
 
-// rankAmong returns the placements of those players who are active, ranked without the others: who
-// forfeits after a report is taken out of it. It must name all of active.
+// rankAmong returns the placements of the active players, ranked without the others, because a
+// player may forfeit after the report. The report must name all of active.
 func rankAmong(placements []Placement, active []int64) []Placement {
 	left := slices.DeleteFunc(slices.Clone(placements), func(p Placement) bool {
 		return !slices.Contains(active, p.UserID)
@@ -128,7 +128,7 @@ type reporting struct {
 	settlement
 }
 
-// judgeReport finds what a player's report does to the room. It returns invalid_request for
+// judgeReport returns the effect of a player's report on the room. It returns invalid_request for
 // placements that validatePlacements rejects while the game goes on or is disputed.
 func (r *Room) judgeReport(user int64, placements []Placement) (reporting, error) {
 	active := r.ActivePlayers()
@@ -211,8 +211,8 @@ const (
 	windowReopens  windowOutcome = "open"    // the player who reported has left: the game goes on
 )
 
-// settleWindow returns what the end of the window does to the room, if everybody who is silent was
-// there, and the settlement by the report of the first player in seating order.
+// settleWindow returns the effect of the end of the report window if all players without a report
+// were connected, and the settlement by the report of the first player in seating order.
 func (r *Room) settleWindow() (windowOutcome, settlement) {
 	active := r.ActivePlayers()
 	reports := r.activeReports(active)

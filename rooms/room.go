@@ -28,7 +28,7 @@ func (s Status) Ended() bool { return s == Finished || s == Cancelled }
 type SettledBy string
 
 // By default the game's server reports the result. In a room with consensus every active player
-// reports what they saw; the server may still do so for all.
+// reports it; the server may still do so for all.
 const (
 	SettledByServer    SettledBy = "server"
 	SettledByConsensus SettledBy = "consensus"
@@ -59,8 +59,8 @@ const (
 // Tie is the rule for the payout of equal places.
 type Tie string
 
-// TieSplit divides what the tied places get. TieRefund gives every stake back when the first place
-// is tied.
+// TieSplit divides the shares of the tied places. TieRefund gives every stake back when the first
+// place is tied.
 const (
 	TieSplit  Tie = "split"
 	TieRefund Tie = "refund"
@@ -155,8 +155,8 @@ type Room struct {
 	// nobody follows the room, and once the room has ended. It changes without Version.
 	Presence []Presence
 
-	// Reports are what the players of a room with consensus reported, in seating order. AppendJSON
-	// shows who has reported; what, only to the operator.
+	// Reports are the reports of the players of a room with consensus, in seating order. AppendJSON
+	// shows which players have reported; only the operator sees the results.
 	Reports     []Report
 	showReports bool // for the operator, when the room is disputed or has ended
 

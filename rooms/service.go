@@ -188,9 +188,9 @@ func (s *Service) Join(
 // Leave takes the calling player out. Before the start the stake goes back; after it the seat is
 // forfeited.
 //
-// When the players who are left have all reported the same result, the room is finished with it. A
-// disputed room is left by nobody: its seats are frozen with the pot. A window for reports that is
-// over is closed first: no leave after its end changes who is paid.
+// When the players who are left have all reported the same result, the room is finished with it.
+// Nobody can leave a disputed room: its seats are frozen with the pot. If the report window has
+// ended, Leave closes it first, so that no leave after its end changes who is paid.
 //
 // It returns room_not_found, room_closed, not_participant, room_disputed.
 func (s *Service) Leave(
@@ -232,8 +232,8 @@ type KickInput struct {
 	Ban    bool   `json:"ban"` // the player may not join this room again
 }
 
-// Kick takes a player out before the start and gives the stake back. The host and the game's server
-// may.
+// Kick takes a player out before the start and gives the stake back. Only the host and the game's
+// server may call it.
 //
 // A room has at most 256 bans, so that nobody can make it grow without end; a player may still be
 // taken out without one.
@@ -297,13 +297,12 @@ func (s *Service) Start(
 // player once. The same result again returns the room unchanged.
 //
 // The game's server ends any room that has started, except the match of a tournament with stakes
-// whose players report the result. In a room with consensus each active player
-// reports what they saw, which can be any result: the same places by all finish the room, with the
-// scores of the last one; a contradiction makes it disputed. A player who is one of two and is not
-// first by the own report ends the room at once. What a player has reported cannot be changed.
-// Reports on a disputed room are kept for the operator. With the first report a window begins:
-// when it is over, who was there and said nothing agrees. A report after that is one on a room that
-// has ended.
+// whose players report the result. In a room with consensus each active player reports a result.
+// The same places by all finish the room, with the scores of the last report; a contradiction makes
+// it disputed. If one of two players reports that the other is first, the room ends at once. A
+// report cannot be changed. Reports on a disputed room are kept for the operator. With the first
+// report a window begins: when it is over, who was there and said nothing agrees. A report after
+// that is one on a room that has ended.
 //
 // It returns room_not_found, not_started, room_closed, result_conflict, room_disputed (to the
 // server), not_participant (to a player), forbidden (to a player of a room without consensus, and
@@ -414,8 +413,8 @@ func (s *Service) CountDisputesLost(ctx context.Context, caller principal.Caller
 }
 
 // Resolve ends a disputed room: with a result, which must name each active player once, or by
-// giving every stake back. The same decision again returns the room unchanged. Only the operator
-// may.
+// giving every stake back. Repeating the same decision returns the room unchanged. Only the
+// operator may call it.
 //
 // It returns room_not_found, not_disputed, result_conflict (it was decided otherwise), and
 // invalid_request with every faulty placement.
@@ -525,7 +524,7 @@ type rematch struct {
 }
 
 // prepareRematch checks the settings of a room that has ended against those of its game now. It
-// returns forbidden for a settlement that the game allows no more.
+// returns forbidden for a settlement that the game no longer allows.
 func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, err error) {
 	if room.RoomID == "" || room.consumer == "" && room.SettledBy != SettledByConsensus {
 		return n, nil
@@ -574,8 +573,9 @@ type HeadRead struct {
 	Err  error // as Get returns it
 }
 
-// GetHeads returns what a caller who may see them needs to follow rooms, in the order of the ids.
-// It costs less than Get, which reads all players, and at most two round trips to each server.
+// GetHeads returns the data that a caller needs to follow rooms, for those that the caller may see,
+// in the order of the ids. It is cheaper than Get, which reads all players, and takes at most two
+// round trips to each server.
 func (s *Service) GetHeads(ctx context.Context, caller principal.Caller, roomIDs ...string) []HeadRead {
 	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
 		return slices.Repeat([]HeadRead{{Err: apierror.Forbidden}}, len(roomIDs))
@@ -640,7 +640,7 @@ func (s *Service) GetByCode(
 }
 
 // EventTopic returns the topic of a room's events: the list and the channel of the same name. It
-// returns invalid_request for an id that is no UUID, and room_not_found for one that no room can
+// returns invalid_request for an id that is not a UUID, and room_not_found for one that no room can
 // have.
 func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	at, err := s.store.locate(roomID)
@@ -650,10 +650,10 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	return at.eventTopic, nil
 }
 
-// Sweep looks once at each room that is due, of every game: it ends turns and cancels rooms whose
-// time is over, drops the events of rooms that ended a while ago and removes rooms that ended long
-// ago. It also applies the ended rooms for which somebody waits. It returns how many rooms it
-// swept. It does nothing while another node sweeps.
+// Sweep checks each due room of every game once: it ends turns and cancels rooms whose time has
+// passed, drops the events of rooms that ended a while ago and removes rooms that ended long ago.
+// It also applies ended rooms for their consumers. It returns how many rooms it swept. It does
+// nothing while another node sweeps.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
 // Run sweeps, ends turns and applies ended rooms until ctx ends. One node at a time sweeps; any
@@ -693,8 +693,8 @@ func (s *Service) hostCommand(caller principal.Caller, roomID string, rc idempot
 	return s.store.newCommand(caller, roomID, rc)
 }
 
-// lookup returns a command that ends a room for all, and the room. A room that is gone is the zero
-// Room when the request has a key: there may be a receipt.
+// lookup returns a command that ends a room for all, and the room. If the room no longer exists and
+// the request has a key, it returns the zero Room, because there may be a receipt.
 func (s *Service) lookup(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (command, Room, error) {
@@ -734,7 +734,7 @@ func (s *Service) retryStale(
 }
 
 // toChangeResult returns the result of a method for that of its script. A replay shows the room as
-// it is now: a caller who may not see it any more gets room_not_found.
+// it is now, so a caller who may no longer see it gets room_not_found.
 func (s *Service) toChangeResult(
 	ctx context.Context, caller principal.Caller, r scriptResult, err error,
 ) (ChangeResult, error) {
@@ -754,8 +754,8 @@ func (s *Service) toChangeResult(
 	return result, nil
 }
 
-// scriptError returns nil when a script changed the room, and otherwise the error of its status
-// with what the values after it mean.
+// scriptError returns nil when a script changed the room, and otherwise the error of its status,
+// with members from the values after it.
 func scriptError(r scriptResult) error {
 	if r.isStale() {
 		return apierror.VersionConflict

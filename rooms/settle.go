@@ -142,9 +142,9 @@ func (r *Room) computeSettlement(ranked []Placement) settlement {
 	return l
 }
 
-// settleWithout returns what a script needs when a player leaves: the keys of all seats and the
-// settlement, when one other player is left in a match or in a game with a pot, or when those who
-// are left have all reported.
+// settleWithout returns the script input for a player who leaves. It has the keys of all seats and
+// the settlement if one other player is left in a match or in a game with a pot, or if all
+// remaining players have reported.
 func (r *Room) settleWithout(leaver int64) settlement {
 	others := slices.DeleteFunc(r.ActivePlayers(), func(id int64) bool { return id == leaver })
 	reports := r.activeReports(others)

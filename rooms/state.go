@@ -59,10 +59,10 @@ type statePatch struct {
 // compare-and-set: the state must have the version that the caller read. The version of the room
 // stays the same.
 //
-// The game's server may write every name. What players may write is the game's setting stateKeys:
-// of its prefixes the longest one that a name begins with decides. "host": the host of the room.
-// "owner": the player whose user id follows the prefix, alone or before a "."; the host is no
-// exception. "all": every player with an active seat. No prefix: the server alone.
+// The game's server may write every name. Players may write the names that the game's setting
+// stateKeys allows: the longest of its prefixes with which a name begins decides. "host": the host
+// of the room. "owner": the player whose user id follows the prefix, alone or before a "."; the
+// host is no exception. "all": every player with an active seat. No prefix: the server alone.
 //
 // It returns room_not_found, room_closed, room_disputed, not_participant, not_host, forbidden (a
 // name that the caller may not write), limit_reached (the state would have more than 16 KiB or 128
@@ -182,8 +182,8 @@ func stateConflict(r scriptResult, values *redisdb.Values) error {
 	return conflict.WithMember("current", current)
 }
 
-// clockMembers appends the shared state, whose turn it is and when the match ends at the latest,
-// each where there is one.
+// clockMembers appends the shared state, the current turn and the deadline of the match. It leaves
+// out those that the room does not have.
 func (o *objectAppender) clockMembers(r *Room) {
 	if r.Shared != nil {
 		o.memberName("shared")

@@ -96,8 +96,8 @@ func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledg
 	return st
 }
 
-// changed names a shard to those who work on it in the background. It is called after each script
-// that may have changed a room there, also when its reply was lost.
+// changed marks a shard for background work. It is called after each script that may have changed a
+// room there, also when its reply was lost.
 func (st *store) changed(shard keys.Shard) {
 	st.sweeping.Changed(shard.GameID()) // freeRooms for a free shard
 	if shard.Paid() {
@@ -118,8 +118,8 @@ func newLocation(shard keys.Shard, roomID string) location {
 	return location{shard, roomID, room, events}
 }
 
-// locate returns the location of a room. It returns invalid_request for an id that is no UUID, and
-// room_not_found for one that no room can have.
+// locate returns the location of a room. It returns invalid_request for an id that is not a UUID,
+// and room_not_found for one that no room can have.
 func (st *store) locate(roomID string) (location, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
 	shard, ok := keys.RoomShard(roomID)
@@ -273,8 +273,8 @@ func (k *keyList) addLedger() *keyList {
 	return k
 }
 
-// addPlayers adds what a script may change of each player: the list of rooms and, in a paid room,
-// the wallet with its lines.
+// addPlayers adds the keys of each player that a script may change: the list of rooms and, in a
+// paid room, the wallet with its lines.
 func (k *keyList) addPlayers(userIDs []int64) *keyList {
 	for _, id := range userIDs {
 		k.names = append(k.names, keys.PlayerRooms(k.shard, id))
@@ -357,9 +357,9 @@ func retryStale(run func(last scriptResult) (scriptResult, error)) (last scriptR
 	return scriptResult{}, apierror.VersionConflict
 }
 
-// runScript runs a room script and reads the room at the same time. After ok it is the room that
-// the reply names, if it names one. A room that is gone by then is room_not_found. It returns
-// redisdb.ErrSkewed when the room was not ended because of the clocks.
+// runScript runs a room script and reads the room in the same round trip. If the reply is ok and
+// names a room, it returns that room. It returns room_not_found if the room no longer exists, and
+// redisdb.ErrSkewed if a difference of clocks kept the script from ending the room.
 func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
@@ -444,8 +444,9 @@ func (st *store) tryCreate(
 	return st.runCreate(ctx, c, n.creatorProfileJSON, settings, document, ended, n.stakes)
 }
 
-// findEnded returns which of these rooms have ended or are gone, as the scripts that open a room
-// want it: a room that has ended stays so. It returns "" for no rooms.
+// findEnded returns which of these rooms have ended or no longer exist, in the form of the scripts
+// that open a room. An ended room never goes on, so the result stays true. It returns "" for no
+// rooms.
 func (st *store) findEnded(ctx context.Context, roomIDs []string) (string, error) {
 	if len(roomIDs) == 0 {
 		return "", nil
@@ -530,9 +531,9 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 		}.List()...)
 }
 
-// leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
-// that turn and its time is over. Stale means that the script must have the keys of the other seats
-// as well, and the payout of the last player left over when there is one.
+// leave takes the caller out. If the deadline of a turn is given (ms since 1970), it does so only
+// if the caller had that turn and its time has passed. Stale means that the script also needs the
+// keys of the other seats and, if one player is left, that player's payout.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.consumer),
@@ -554,8 +555,9 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 		}.List()...)
 }
 
-// report stores what the caller saw, and does to the room what was found for it. Stale means that
-// the room has changed in what decides this; isWindowOver tells when that is because time is over.
+// report stores the caller's report and applies its effect to the room. Stale means that the room
+// has changed so that the effect may differ; isWindowOver reports whether the end of the window is
+// the cause.
 func (st *store) report(ctx context.Context, c command, rp reporting) (scriptResult, error) {
 	compared := ""
 	if rp.compared != 0 {
@@ -571,8 +573,8 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 		}.List()...)
 }
 
-// resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.
-// losers are the players who reported otherwise.
+// resolve ends a disputed room. Without an outcome it returns the earlier decision, or stale.
+// losers are the players whose reports contradict the decision.
 func (st *store) resolve(
 	ctx context.Context, c command, outcome resolveOutcome, l settlement, losers []int64,
 ) (scriptResult, error) {
@@ -586,8 +588,8 @@ func (st *store) resolve(
 		}.List()...)
 }
 
-// ready records whether the caller is ready. Stale means that the room starts and the script must
-// know who has a reserved seat.
+// ready records whether the caller is ready. Stale means that the room starts and the script needs
+// the players with a reserved seat.
 func (st *store) ready(ctx context.Context, c command, ready bool, reserved []int64) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
 	return st.run(ctx, scripts.RoomReady, k.addPlayerRooms(reserved),
@@ -607,8 +609,8 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 		}.List()...)
 }
 
-// kick takes a user out. Stale means that the script must have the keys of the other seats as well,
-// and the consumer of the room.
+// kick takes a user out. Stale means that the script also needs the keys of the other seats and the
+// consumer of the room.
 func (st *store) kick(
 	ctx context.Context, c command, user int64, ban bool, users []int64, consumer string,
 ) (scriptResult, error) {
@@ -642,8 +644,8 @@ func (st *store) cancel(ctx context.Context, c command, room *Room, reason strin
 		}.List()...)
 }
 
-// startedIndexOf returns the index of a room that has started: that of the disputed rooms for one
-// that is disputed. wasDisputed is what a script must know of it.
+// startedIndexOf returns the index of a room that has started, or the index of disputed rooms if it
+// is disputed. wasDisputed is the argument for the script.
 func startedIndexOf(status Status) (index, wasDisputed string) {
 	if status == Disputed {
 		return disputedIndex, "1"
@@ -876,8 +878,8 @@ func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
 	return list, nil
 }
 
-// isOutside reports whether an error is not the fault of what is stored under one key, so that it
-// concerns others too.
+// isOutside reports whether an error has a cause outside the data of one key, so that it concerns
+// other keys too.
 func isOutside(err error) bool {
 	return errors.Is(err, apierror.StoreUnavailable) || errors.Is(err, apierror.StoreFull) ||
 		errors.Is(err, context.Canceled)

@@ -57,8 +57,8 @@ func (st *store) openMatch(
 	}.List(more...))
 }
 
-// closeMatch cancels a match that has not started at its deadline. Stale means that it has other
-// seats.
+// closeMatch cancels a match that has not started at its deadline. Stale means that its seats have
+// changed.
 func (st *store) closeMatch(ctx context.Context, c command, users []int64) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, cancelledIndex).addDue()
 	k.add(keys.RoomOutbox(c.shard)).addPlayerRooms(users)

@@ -162,8 +162,8 @@ func (st *store) applyShards(ctx context.Context, shards []keys.Shard) (waiting 
 	return waiting, errors.Join(errs...)
 }
 
-// applyShard applies the entries of an outbox, of which it gets the first page. One that cannot be
-// applied holds up no other. applyShard reports whether none is left.
+// applyShard applies the entries of an outbox, beginning with the given first page. An entry that
+// cannot be applied does not hold up the others. It reports whether no entry is left.
 func (st *store) applyShard(ctx context.Context, shard keys.Shard, page *redis.ScanCmd) (isDone bool, err error) {
 	isDone = true
 	for {

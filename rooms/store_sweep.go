@@ -55,9 +55,9 @@ func (st *store) sweepAll(ctx context.Context) (swept int, err error) {
 	return swept, err
 }
 
-// sweepGames looks at the economies of games and at the free shards, whatever the games are, and
-// returns the games that still have rooms; the free shards together are the game freeRooms. It is
-// the leader.Handler.
+// sweepGames sweeps the economies of the given games, and always the free shards. It returns the
+// games that still have rooms; the free shards together count as the game freeRooms. It is the
+// leader.Handler.
 func (st *store) sweepGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
 	_, busy, err := st.sweepShards(ctx, st.shardsOf(gameIDs), fence)
 	return gamesOf(busy), err // games also with an error

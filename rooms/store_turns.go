@@ -28,9 +28,9 @@ var turnTiming = leader.Timing{Interval: 500 * time.Millisecond, Lease: 2 * time
 // deadlines cost few looks.
 const minTurnWait = 50 * time.Millisecond
 
-// endTurns ends the turns whose time is over in the rooms of games, and waits for those whose time
-// will be over before the next election. It is a leader.Handler: it returns the games that have
-// turns. A leader that was replaced does no harm: the scripts look at the clock themselves.
+// endTurns ends the turns whose time has passed in the rooms of games, and waits for those that end
+// before the next election. It is a leader.Handler and returns the games that have turns. A
+// replaced leader does no harm, because the scripts check the clock themselves.
 func (st *store) endTurns(ctx context.Context, _ int64, gameIDs []int64) (unfinished []int64, err error) {
 	shards, stopped := st.splitStopped(st.shardsOf(gameIDs))
 	until := time.Now().Add(turnTiming.Interval)

@@ -23,8 +23,8 @@ func isWindowOver(r scriptResult) bool {
 	return r.isStale() && slices.Equal(r.reply.Values, []string{windowReply})
 }
 
-// closeIfOver returns the result of a script. When that found a window that is over, closeIfOver
-// closes it; the result is stale, with the room after that.
+// closeIfOver returns the result of a script. If the script found that a report window has ended,
+// closeIfOver closes the window and returns stale with the room after that.
 func (st *store) closeIfOver(ctx context.Context, c command, r scriptResult, err error) (scriptResult, error) {
 	if err != nil || !isWindowOver(r) {
 		return r, err

@@ -231,7 +231,7 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 // TestNothingIsHalfDoneWhenTheStoreIsKilled kills the store under load, again and again, and counts
 // afterwards.
 func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)

@@ -23,7 +23,7 @@ type TurnInput struct {
 
 // SetTurn gives an active player of a room that has started the turn, for some seconds from now on
 // by the store's clock; or it ends the turns. Only the host and the game's server may call it. The
-// player who had the turn has it no more.
+// previous player loses the turn.
 //
 // At the deadline the next active player in seating order gets the turn with the same seconds, and
 // so on. When nothing else has happened in the room for three times as many turns as it has active

@@ -182,8 +182,8 @@ func (p Params) add(more Params) Params {
 
 var paramName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// check returns an error when the numbers are not 1, 2, 3 …, or a name is no name of a variable or
-// stands twice.
+// check returns an error unless the numbers are 1, 2, 3 …, and the names are valid names of
+// variables and differ.
 func (p Params) check() error {
 	if len(p.Names) > 0 && p.firstNumber != 1 {
 		return fmt.Errorf("the numbers must be 1, 2, 3 …")
@@ -235,9 +235,9 @@ func (p Params) mentions(word string) bool {
 	return false
 }
 
-// checkLedger returns an error when the line LEDGER does not fit the rest of the header, with those
-// of the libraries: a script that may write and has a ledger among its keys says when it appends to
-// it, and has the nonce by which the entry is found.
+// checkLedger returns an error when the LEDGER lines of a script and its libraries contradict the
+// rest of its header. A script that may write and has a ledger among its keys must declare when it
+// appends to it, and must have the nonce by which the entry is found.
 func (h Header) checkLedger() error {
 	mayAppend := h.Keys.mentions("ledger") && h.Writes()
 	rule := h.Ledger.When

@@ -34,8 +34,8 @@ type Layout struct {
 	Since []int
 	// Required is the number of values in every text. The others were added later and may be absent.
 	Required int
-	// FreeText means that the last value may contain the separator. Such a layout never grows: a new
-	// value gets a field of its own.
+	// FreeText means that the last value may contain the separator. Such a layout cannot grow: a
+	// new value must get its own field.
 	FreeText bool
 }
 
@@ -69,19 +69,20 @@ var (
 	// the time (ms) until which the others wait, "" while connected; leases are the ids of the leases
 	// of package presence on which the player has sockets, each with a comma behind it.
 	RoomPresence = defineLayout("room_presence", "order", "until", "leases")
-	// RoomWindow is the time in which the players of a room with consensus may report: window_ends is
-	// ms; absent has ";<user>:<until>;" of each player who had no connection when it began, with until
-	// as RoomPresence has it, or "late" for who came when the window was over.
+	// RoomWindow is the time in which the players of a room with consensus may report: window_ends
+	// is ms; absent has ";<user>:<until>;" for each player who was not connected when it began.
+	// until is as in RoomPresence, or "late" for a player who connected after the window ended.
 	RoomWindow = defineLayout("room_window", "window_ends", "absent")
-	// TourSettings is what never changes in a tournament, as far as scripts read it. Amounts are minor
-	// units; registers, checks_in, starts and ends are ms since 1970, of which checks_in and ends may
-	// be empty; added is the added prize; no_check_in is "refund" or "forfeit".
+	// TourSettings has the values of a tournament that scripts read and that never change. Amounts
+	// are minor units; registers, checks_in, starts and ends are ms since 1970, of which checks_in
+	// and ends may be empty; added is the added prize; no_check_in is "refund" or "forfeit".
 	TourSettings = defineLayout("tour_settings", "fee", "token", "decimals", "added", "min", "max", "registers",
 		"checks_in", "starts", "ends", "late_rounds", "no_check_in")
-	// TourLive is what changes with a tournament: seq and nonce are the position of the last event,
-	// call the nonce of the last call; escrow is the sum of the fees that are held; open counts the
-	// undecided matches of the round; cursor counts the entrants that were gone through in this
-	// status; roll is 1 when there was a time to check in; funded is 1 when the added prize is there.
+	// TourLive has the values of a tournament that change: seq and nonce are the position of the
+	// last event, and call the nonce of the last call. escrow is the sum of the held fees. open
+	// counts the undecided matches of the round. cursor counts the entrants that were processed in
+	// this status. roll is 1 if there was a time to check in, and funded is 1 once the added prize
+	// is set aside.
 	TourLive = defineLayout("tour_live", "status", "version", "seq", "nonce", "call", "escrow", "entrants", "checked_in",
 		"round", "open", "cursor", "roll", "funded")
 	// TourEntrant is a player in a tournament: joined and checked are ms, checked empty before the
@@ -92,11 +93,12 @@ var (
 	TourMatch = defineLayout("tour_match", "deadline", "state", "attempt", "room", "winner", "reason", "players")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
-	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many rooms
-	// and tournaments with a stake at once, and the loss within 24 hours; empty without a limit. A
-	// looser limit, "next", counts "from" (ms) on; from is empty when there is none. open counts the
-	// rooms and tournaments with a stake; hours is "<hour since 1970>:<units staked less those that
-	// came back>," for each of the last hours with a change.
+	// WalletLimits has a player's limits for the stakes of a token: the highest stake, the number
+	// of open rooms and tournaments with a stake, and the loss within 24 hours; empty without a
+	// limit. The values named _next are a looser limit, which takes effect at the _from of the same
+	// name (ms; empty if there is none). open is the number of rooms and tournaments with a stake.
+	// hours has "<hour since 1970>:<units staked minus units returned>," for each of the last hours
+	// with a change.
 	WalletLimits = defineLayout("wallet_limits", "stake", "stake_next", "stake_from", "rooms", "rooms_next", "rooms_from",
 		"loss", "loss_next", "loss_from", "open", "hours")
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// policy is what a browser lets the pages of a section do. Every page may load scripts, styles and
-// images of its own host and nothing else; none may have a script or a style in its HTML, evaluate
-// text, or be framed.
+// policy is the Content-Security-Policy of a section: the things that a browser lets its pages do.
+// Every page may load scripts, styles and images of its own host and nothing else; none may have a
+// script or a style in its HTML, evaluate text, or be framed.
 type policy struct {
 	connect bool // scripts may call the node, over HTTP and WebSocket
 	forms   bool // forms may be sent to the node

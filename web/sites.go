@@ -12,8 +12,8 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Docs returns the documentation, at /docs. With dev its page /docs/try sends requests to the node;
-// no other page of /docs may.
+// Docs returns the documentation, at /docs. With dev, its page /docs/try may send requests to the
+// node; no other page of /docs may.
 func Docs(dev bool) *Site {
 	if dev {
 		return devDocs()
@@ -44,8 +44,8 @@ func Console() *Site { return console() }
 
 var console = section("console", policy{connect: true})
 
-// Play returns the demo, at /play, which needs the game that a node for development has. Without
-// dev there is only a page that says so.
+// Play returns the demo, at /play, which needs the game of a development node. Without dev it is a
+// single page that explains this.
 func Play(dev bool) *Site {
 	if dev {
 		return devPlay()

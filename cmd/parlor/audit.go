@@ -126,7 +126,7 @@ func runAudit(ctx context.Context, s config.Settings, game int64, deep, full boo
 	}
 	switch {
 	case full:
-		return b.audit.AuditFull(ctx, game)
+		return b.audit.AuditFromFirstEntry(ctx, game)
 	case deep:
 		return b.audit.AuditDeep(ctx, game)
 	}
@@ -181,7 +181,7 @@ func printTotals(out io.Writer, r audit.DeepReport, deep bool) error {
 	return nil
 }
 
-func describeStopped(s audit.Stopped) string {
+func describeStopped(s audit.StopReason) string {
 	switch {
 	case s.Cause == audit.LossCause:
 		return "lost: " + s.Reason

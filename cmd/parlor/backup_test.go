@@ -88,7 +88,7 @@ func (d drill) wantBase(t *testing.T, want int64) {
 // The whole way of a disaster: play, a backup under load, more play, the loss of the server, a
 // restore, and a ledger that goes on.
 func TestADrillOfBackupAndRestore(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	archiveDir, copyDir := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	archiveURL := "file://" + archiveDir
 	t.Setenv("PARLOR_REDIS_URL", server.URL())
@@ -260,7 +260,7 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 }
 
 func TestLedgerTailFollows(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	archiveURL := "file://" + t.TempDir()
 	d := openDrill(t, server.URL(), archiveURL)
 	domaintest.NewMoney(t, d.db, d.wallets, drillGame, wallet.TokenDefinition{Code: "GOLD"})
@@ -280,7 +280,7 @@ func TestLedgerTailFollows(t *testing.T) {
 }
 
 func TestTheCommandsOfTheLedgerReportWhatTheyNeed(t *testing.T) {
-	store := redistest.StartFor(t).URL()
+	store := redistest.StartForTest(t).URL()
 	createInstallation(t, openDrill(t, store, "file://"+t.TempDir()).db)
 	t.Setenv("PARLOR_REDIS_URL", store)
 	for _, args := range [][]string{

@@ -12,7 +12,7 @@ import (
 )
 
 func TestBoardsShowTheirTopAndWhatDoesNotFit(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	store, client := server.URL(), redistest.Dial(t, server)
 	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
 	must(t, "seed", "--redis-url", store)

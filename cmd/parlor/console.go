@@ -72,8 +72,8 @@ func requestConsoleLink(ctx context.Context, url, adminKey string) (string, erro
 	return url + link.Path, nil
 }
 
-// devConsoleLink returns a link to the console of a node in development: for one use, as always,
-// and valid as long as the tokens that are printed beside it
+// devConsoleLink returns a link to the console of a node in development. Like every link it works
+// once; it is valid as long as the tokens that dev prints with it
 // (docs/decisions/0014-the-console-link-of-dev.md).
 func (n *node) devConsoleLink(ctx context.Context, url string) (string, error) {
 	operator := principal.Caller{Role: principal.Operator, KeyID: 1}

@@ -13,8 +13,9 @@ import (
 	"github.com/parlor-games/parlor/internal/players/games"
 )
 
-// devKeyFolder returns where dev remembers the server keys that it has made in a store, "" where
-// there is no place for such files. The name has a digest: an address may have a password.
+// devKeyFolder returns the folder in which dev remembers the server keys that it made in a store,
+// or "" if the system has no place for such files. Its name is a digest, because the address of a
+// store may contain a password.
 func devKeyFolder(storeURL string) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -23,9 +24,10 @@ func devKeyFolder(storeURL string) string {
 	return filepath.Join(cache, "parlor", "dev-server-keys", secret.Digest(storeURL)[:16])
 }
 
-// ensureServerKey makes a server key where the store is older than this process: the first one was
-// shown once. It returns a function that revokes what was made. A process that is killed cannot
-// revoke its key, and a game has 8 at most: so the next one does it, by what the folder remembers.
+// ensureServerKey makes a server key if the store is older than this process, because the first key
+// was shown only once. It returns a function that revokes the new key. A killed process cannot
+// revoke its key, and a game has at most 8, so the next process revokes the keys that the folder
+// lists.
 func (d domains) ensureServerKey(ctx context.Context, s *seedResult, folder string) (remove func(), err error) {
 	if s.serverKey != "" {
 		return func() {}, nil

@@ -24,8 +24,8 @@ const (
 	// maxGCHeadroomBytes allows. With thousands of sockets on one processor, messages are late for a
 	// tenth of a second in each collection.
 	gcInterval = 10 * time.Second
-	// gcLoadInterval is how often the load is measured. The headroom doubles once in this time at
-	// most, so that a storm of connections, which is over in a second or two, leaves no large heap.
+	// gcLoadInterval is how often the load is measured. The headroom doubles at most once in this
+	// time, so that a storm of connections, which lasts a second or two, leaves no large heap.
 	gcLoadInterval = 5 * time.Second
 )
 

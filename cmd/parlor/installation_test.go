@@ -64,7 +64,7 @@ const (
 // TestEveryCommandRefusesAStoreThatIsNotItsOwn looks at all commands that there are: a new one that
 // does not check its store fails here.
 func TestEveryCommandRefusesAStoreThatIsNotItsOwn(t *testing.T) {
-	empty, foreign := redistest.StartFor(t), redistest.StartFor(t)
+	empty, foreign := redistest.StartForTest(t), redistest.StartForTest(t)
 	client := redistest.Dial(t, foreign)
 	for key, fields := range map[string][]any{
 		keys.Meta():          {keys.MetaInstallationField, "other", keys.MetaLayoutField, "999", keys.MetaEpochField, 1},
@@ -116,7 +116,7 @@ func TestEveryCommandRefusesAStoreThatIsNotItsOwn(t *testing.T) {
 }
 
 func TestABackupOfAStoreThatIsNotOursMakesNoFolder(t *testing.T) {
-	store := redistest.StartFor(t).URL()
+	store := redistest.StartForTest(t).URL()
 	to := filepath.Join(t.TempDir(), "copy")
 	status, _, stderr := command(t, "backup", "--to", to, "--redis-url", store)
 	if status != 1 || !strings.Contains(stderr, emptyStore) || !strings.Contains(stderr, "check PARLOR_REDIS_URL") {
@@ -130,7 +130,7 @@ func TestABackupOfAStoreThatIsNotOursMakesNoFolder(t *testing.T) {
 // The error for such a store says that a backup comes first.
 func TestAStoreThatMustBeMigratedIsBackedUp(t *testing.T) {
 	for _, layout := range []string{"1", "1>3", "1>3:remove"} {
-		server := redistest.StartFor(t)
+		server := redistest.StartForTest(t)
 		client := redistest.Dial(t, server)
 		testkit.Check(t, client.HSet(t.Context(), keys.Meta(), keys.MetaLayoutField, layout).Err())
 		to := filepath.Join(t.TempDir(), "copy")
@@ -143,7 +143,7 @@ func TestAStoreThatMustBeMigratedIsBackedUp(t *testing.T) {
 
 func TestAStoreThatIsReadNeedsNoMigration(t *testing.T) {
 	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	must(t, "seed", "--redis-url", server.URL())
 	out := must(t, "upgrade", "migrate", "--redis-url", server.URL())
 	if want := "which this release reads; there is nothing to migrate"; !strings.Contains(out, want) {
@@ -157,7 +157,7 @@ func TestSeedMakesAnInstallationOnlyInAStoreThatIsEmpty(t *testing.T) {
 		foreignStore: {keys.MetaInstallationField, "other", keys.MetaLayoutField, "999"},
 		emptyStore:   {keys.MetaStoppedField, `{"cause":"empty"}`}, // by the nodes that knew it full
 	} {
-		server := redistest.StartFor(t)
+		server := redistest.StartForTest(t)
 		client := redistest.Dial(t, server)
 		testkit.Check(t, client.HSet(t.Context(), keys.Meta(), fields...).Err())
 		status, _, stderr := command(t, "seed", "--redis-url", server.URL())
@@ -168,7 +168,7 @@ func TestSeedMakesAnInstallationOnlyInAStoreThatIsEmpty(t *testing.T) {
 			t.Errorf("%d keys are in the store after seed", n)
 		}
 	}
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	must(t, "seed", "--redis-url", server.URL(), "--room-shards", "4")
 	meta := redistest.Dial(t, server).HGetAll(t.Context(), keys.Meta()).Val()
 	if meta[keys.MetaInstallationField] == "" || meta[keys.MetaShardsField] != "4" || meta[keys.MetaEpochField] != "1" {
@@ -223,7 +223,7 @@ func wantAudits(t *testing.T, store, verdict, cause, reason string, more ...stri
 func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
 	t.Setenv("PARLOR_ARCHIVE", "file://"+t.TempDir())
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	store, client := server.URL(), redistest.Dial(t, server)
 	wantAudits(t, store, "NOT AUDITED", "no_installation", "the store has no installation")
 	wantAudits(t, store, "NOT AUDITED", "no_installation", "the store has no installation", "--game", "1")
@@ -311,7 +311,7 @@ func TestTheAuditIsNotBalancedWhileNodesKnowOfMore(t *testing.T) {
 }
 
 func TestTheStatusTellsAnotherLayoutFromAnEmptyStore(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	client := redistest.Dial(t, server)
 	status, out, stderr := command(t, "store", "status", "--redis-url", server.URL())
 	if status != 1 || !strings.Contains(out, "none: the store is empty") || !strings.Contains(stderr, emptyStore) {

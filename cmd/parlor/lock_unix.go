@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file, or returns an error when another process has locked it. The system
-// unlocks what a process has locked when that ends, however it ends.
+// lockFile locks a file, or returns an error when another process has locked it. The system unlocks
+// the file when the process ends, even if it is killed.
 func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

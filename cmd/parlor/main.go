@@ -68,8 +68,8 @@ func newRootCommand() *cobra.Command {
 // errReported is returned by a command that has printed its error.
 var errReported = errors.New("reported")
 
-// noVerdictError is the error of a command whose exit status 1 is a verdict, when it could not come
-// to one.
+// noVerdictError is the error of a check that could not be completed. Its exit status differs from
+// 1, which means that the check failed.
 type noVerdictError struct{ error }
 
 func (e noVerdictError) Unwrap() error { return e.error }

@@ -314,7 +314,7 @@ func requirements(s config.Settings) redisdb.Requirements {
 }
 
 // newLog returns the log of a node and its level, and makes it slog's default and the log of
-// go-redis. What it holds back is decided by the node's monitor.
+// go-redis. The node's monitor decides what happens to the lines that it holds back.
 func newLog(s config.Settings, to io.Writer) (*slog.Logger, *slog.LevelVar, *logs.StoreErrors) {
 	level := new(slog.LevelVar)
 	level.Set(s.LogLevel)

@@ -170,7 +170,7 @@ func TestConfigCommands(t *testing.T) {
 }
 
 func TestConfigShowsTheDurabilityThatHoldsNow(t *testing.T) {
-	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	setRequired(t, "redis://"+master.Addr)
 	want := func(mode, promise string) {
 		t.Helper()
@@ -196,7 +196,7 @@ func TestVersionPrintsTheBuild(t *testing.T) {
 }
 
 func TestServeRejectsAStoreThatCouldLoseMoney(t *testing.T) {
-	setRequired(t, redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru").URL())
+	setRequired(t, redistest.StartForTest(t, "--maxmemory-policy", "allkeys-lru").URL())
 	status, _, stderr := command(t, "serve")
 	if status != config.ExitStatus || !strings.Contains(stderr, "set appendonly yes") ||
 		!strings.Contains(stderr, "set maxmemory-policy noeviction") {
@@ -205,7 +205,7 @@ func TestServeRejectsAStoreThatCouldLoseMoney(t *testing.T) {
 }
 
 func TestServeListensWithoutAStoreAndServesWhenItAppears(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes")
+	store := redistest.StartForTest(t, "--appendonly", "yes")
 	store.Kill()
 	n := nodetest.StartWithoutStore(t, store.URL())
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
@@ -226,7 +226,7 @@ func TestServeListensWithoutAStoreAndServesWhenItAppears(t *testing.T) {
 }
 
 func TestServeEndsWhenTheStoreThatAppearsCouldLoseMoney(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	store.Kill()
 	n := nodetest.StartWithoutStore(t, store.URL())
 	testkit.Check(t, store.Restart())
@@ -236,7 +236,7 @@ func TestServeEndsWhenTheStoreThatAppearsCouldLoseMoney(t *testing.T) {
 }
 
 func TestAStoreThatHangsIsNoticedAndHoldsNoRequest(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes")
+	store := redistest.StartForTest(t, "--appendonly", "yes")
 	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
 	must(t, "seed", "--redis-url", store.URL())
 	ada := strings.TrimSpace(must(t, "token", "--redis-url", store.URL(), "--game", "1", "--user", "1"))
@@ -354,7 +354,7 @@ func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
 func TestServeReportsAnAddressInUse(t *testing.T) {
 	taken := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
-	setRequired(t, redistest.StartFor(t, "--appendonly", "yes", "--maxmemory", "1gb").URL())
+	setRequired(t, redistest.StartForTest(t, "--appendonly", "yes", "--maxmemory", "1gb").URL())
 	status, _, stderr := command(t, "serve", "--listen", taken.Addr().String())
 	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "address already in use") {
 		t.Errorf("exits %d:\n%s", status, stderr)
@@ -362,7 +362,7 @@ func TestServeReportsAnAddressInUse(t *testing.T) {
 }
 
 func TestTwoNodesOfOneMachineNeedNoInternalAddress(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes")
+	store := redistest.StartForTest(t, "--appendonly", "yes")
 	unset := "PARLOR_INTERNAL_LISTEN="
 	first, second := nodetest.Start(t, store.URL(), unset), nodetest.Start(t, store.URL(), unset)
 	if !strings.Contains(first.Log()+second.Log(), "the internal address is taken") {
@@ -372,7 +372,7 @@ func TestTwoNodesOfOneMachineNeedNoInternalAddress(t *testing.T) {
 
 func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	n := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=1s")
 	listen := strings.TrimPrefix(n.URL, "http://")
 	for _, url := range []string{n.URL + "/healthz", n.InternalURL + "/metrics"} {
@@ -636,7 +636,7 @@ func (s *stopAfter) Write(b []byte) (int, error) {
 }
 
 func TestANodeStopsAllItsGoroutines(t *testing.T) {
-	setRequired(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+	setRequired(t, redistest.StartForTest(t, "--appendonly", "yes").URL())
 	before := goleak.IgnoreCurrent()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -651,7 +651,7 @@ func TestANodeStopsAllItsGoroutines(t *testing.T) {
 }
 
 func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
-	store := redistest.StartFor(t).URL()
+	store := redistest.StartForTest(t).URL()
 	var printed [2]string
 	for i := range printed {
 		ctx, stop := context.WithCancel(t.Context())
@@ -674,7 +674,7 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 
 func TestDevRevokesTheServerKeysOfProcessesThatWereKilled(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t).URL()
+	store := redistest.StartForTest(t).URL()
 	home := t.TempDir()
 	start := func() *devProcess {
 		return startDev(t, []string{"HOME=" + home}, "--redis-url", store, "--listen", "127.0.0.1:0",
@@ -739,7 +739,7 @@ func TestDevWarnsWhereOthersReachIt(t *testing.T) {
 }
 
 func TestTheConsoleLinkOfDevLastsADay(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	dev := startDev(t, nil, "--redis-url", server.URL(), "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0")
 	link := regexp.MustCompile(`#link=(\S+)`).FindStringSubmatch(strings.Join(dev.lines, "\n"))[1]
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
@@ -752,7 +752,7 @@ func TestTheConsoleLinkOfDevLastsADay(t *testing.T) {
 }
 
 func TestATokenIsValidForItsPlayer(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
 	must(t, "seed", "--redis-url", store)
 	token := strings.TrimSpace(must(t, "token", "--redis-url", store, "--game", "1", "--user", "2"))
@@ -767,7 +767,7 @@ func TestATokenIsValidForItsPlayer(t *testing.T) {
 }
 
 func TestConsolePrintsALinkOfTheInternalListener(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	n := nodetest.Start(t, store)
 	n.WaitReady(http.StatusOK)
 	t.Setenv("PARLOR_ADMIN_KEY", nodetest.AdminKey)
@@ -799,7 +799,7 @@ func TestConsolePrintsALinkOfTheInternalListener(t *testing.T) {
 }
 
 func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
 	seed := func() string { return must(t, "seed", "--redis-url", store) }
 	first, second := seed(), seed()

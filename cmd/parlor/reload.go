@@ -74,7 +74,7 @@ func without(list []string, name string) (rest []string) {
 // when it begins.
 func (n *node) apply(s config.Settings) {
 	signing := revealKeys(s.SigningKeys)
-	n.auth.SetKeys(signing, revealKeys(s.AdminKeys))
+	n.auth.SetSigningAndAdminKeys(signing, revealKeys(s.AdminKeys))
 	n.idempotency.SetSigningKeys(signing)
 	n.history.SetSigningKeys(signing)
 	if err := n.saves.SetSigningKeys(saveKeys(s)); err != nil {

@@ -53,7 +53,7 @@ func reload(t *testing.T, n *nodetest.Node, text string, times int) {
 func TestSIGHUPReadsSecretsAndSettingsAgain(t *testing.T) {
 	t.Parallel()
 	const newAdmin, newSigning = "admin-key-of-the-reload-19b7c3d5e0aa", "signing-key-of-the-reload-40c2aa81d7"
-	store := redistest.StartFor(t, "--appendonly", "yes", "--user", "parlor", "on", ">before", "~*", "&*", "+@all")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--user", "parlor", "on", ">before", "~*", "&*", "+@all")
 	f := filesOfNode{t, t.TempDir()}
 	redisURL := func(password string) string { return "unix://parlor:" + password + "@" + store.Socket }
 	f.write("settings.yaml", "log-level: info\nrate-limits: on\nroom-retention: 24h\n")
@@ -146,7 +146,7 @@ func lineWith(log, text string) string {
 
 func TestADrainLogsItsProgressAndASecondSignalEndsIt(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Start(t, redistest.StartFor(t, "--appendonly", "yes").URL(), "PARLOR_DRAIN_DELAY=1m")
+	n := nodetest.Start(t, redistest.StartForTest(t, "--appendonly", "yes").URL(), "PARLOR_DRAIN_DELAY=1m")
 	for _, text := range []string{"msg=draining delay=1m0s", "msg=draining sockets=0"} {
 		if text == "msg=draining delay=1m0s" {
 			n.Signal(syscall.SIGTERM)
@@ -161,7 +161,7 @@ func TestADrainLogsItsProgressAndASecondSignalEndsIt(t *testing.T) {
 // A ticket that a player shows to a node whose sockets are closing is good for the next node.
 func TestANodeThatClosesItsSocketsRedeemsNoTicket(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	leaving := nodetest.Start(t, store, "PARLOR_DRAIN_DELAY=0s", "PARLOR_DRAIN_TIMEOUT=30s")
 	staying := nodetest.Start(t, store)
 	game := leaving.Must(t, 201, "POST", "/api/v1/admin/games", nodetest.AdminKey, map[string]any{"name": "Drain"})

@@ -22,7 +22,7 @@ type operatorNode struct {
 
 func startSeeded(t *testing.T) operatorNode {
 	t.Helper()
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
 	key := regexp.MustCompile(`(?m)^server key.*: (\S+)$`).FindStringSubmatch(must(t, "seed", "--redis-url", store))
 	return operatorNode{nodetest.Start(t, store), store, key[1]}

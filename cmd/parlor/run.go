@@ -19,8 +19,8 @@ import (
 type companions = []func(context.Context) error
 
 // run serves until ctx ends or something fails, drains, and returns when every goroutine has ended.
-// It calls started with the public address once requests are served there, and runs what that
-// returns.
+// It calls started with the public address once it serves requests there, and runs the function
+// that started returns.
 func (n *node) run(ctx context.Context, started func(public string) companions) error {
 	defer startGCPacing(n.settings, gcLoadInterval)()
 	public, err := n.listenPublic()
@@ -104,8 +104,9 @@ func (n *node) listenPublic() (net.Listener, error) {
 	return listener, err
 }
 
-// serveWhenReady opens the second public address once the node can serve. Until then a connection
-// is refused, which any balancer tries elsewhere. It would not repeat a request that got 503.
+// serveWhenReady opens the second public address once the node can serve. Until then the system
+// refuses connections, and a load balancer tries another node. It would not repeat a request that
+// got 503.
 func (n *node) serveWhenReady(ctx context.Context, server *http.Server) error {
 	select {
 	case <-n.monitor.Started():

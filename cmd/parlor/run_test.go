@@ -29,7 +29,7 @@ func newServingNode(t *testing.T, store *redistest.Server) *node {
 // The store of the node meets the requirements at the second try only, a second after the node
 // listens. What dev prints meanwhile would be pasted too early.
 func TestTheAddressOfANodeIsToldWhenItServes(t *testing.T) {
-	n := newServingNode(t, redistest.StartFor(t, "--appendonly", "yes"))
+	n := newServingNode(t, redistest.StartForTest(t, "--appendonly", "yes"))
 	tries := 0
 	n.monitor.BeforeReady(func(ctx context.Context) error {
 		if tries++; tries == 1 {

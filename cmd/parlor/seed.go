@@ -83,8 +83,8 @@ func (p seededPlayer) tokenVariable() string { return strings.ToUpper(p.name) + 
 
 var operator = principal.Caller{Role: principal.Operator}
 
-// seed creates a game with tokens, assets, players, a leaderboard and a tournament, or what is
-// missing of it. It is idempotent. origins are the origins of a new game.
+// seed creates a game with tokens, assets, players, a leaderboard and a tournament. It creates only
+// the parts that are missing, so it is idempotent. origins are the origins of a new game.
 func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
 	var s seedResult
 	for _, t := range seededTokens {

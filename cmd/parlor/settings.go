@@ -64,12 +64,12 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 	return s, err
 }
 
-// reservedFiles is how many open files a node needs beside the sockets: its connections to the
-// store, those of requests, and files.
+// reservedFiles is how many open files a node needs in addition to its sockets: connections to the
+// store, connections of requests, and files.
 const reservedFiles = 500
 
-// checkOpenFiles returns err with an error added when this process may not open enough files for so
-// many sockets.
+// checkOpenFiles adds an error to err if the process's limit of open files is too low for so many
+// sockets.
 func checkOpenFiles(sockets int, err error) error {
 	limit, known := openFileLimit()
 	if needed := uint64(sockets) + reservedFiles; known && limit < needed {

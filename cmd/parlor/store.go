@@ -65,8 +65,8 @@ type storeStatus struct {
 	hasOtherLayout bool
 }
 
-// readStoreStatus reads the status of any store. Of one with another layout it reads nothing but
-// that and its name.
+// readStoreStatus reads the status of any store. If the store has another layout, it reads only the
+// layout and the store's name.
 func readStoreStatus(ctx context.Context, s config.Settings) (storeStatus, error) {
 	db, found, err := openAnyStore(ctx, s)
 	if err != nil {

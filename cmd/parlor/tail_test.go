@@ -63,7 +63,7 @@ func (b *balancer) forwardTo(to *nodetest.Node) {
 }
 
 func TestTailFollowsARoomFromNodeToNode(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	store := redistest.StartForTest(t, "--appendonly", "yes").URL()
 	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
 	must(t, "seed", "--redis-url", store)
 	ada := strings.TrimSpace(

@@ -47,7 +47,7 @@ func openAnyStore(ctx context.Context, s config.Settings) (*redisdb.DB, redisdb.
 }
 
 // withDomains calls work with the domains on the store of the settings, for a tool. more are the
-// settings that it needs beside the store.
+// settings that the tool needs in addition to that of the store.
 func withDomains(c *cobra.Command, work func(d domains) error, more ...string) error {
 	s, err := loadSettings(c, config.ModeTool, append([]string{"redis-url"}, more...)...)
 	if err != nil {
@@ -102,9 +102,9 @@ func readReason(c *cobra.Command) (string, error) {
 	return reason, nil
 }
 
-// recordInTrail records what the operator changed by a command, as the node records what staff
-// changes by a request. What was refused is not recorded; of what failed halfway nobody knows
-// whether it has happened.
+// recordInTrail records a change that the operator made by a command, as the node records staff
+// writes. A refused command is not recorded. One that failed halfway is, because it may have taken
+// effect.
 func (d domains) recordInTrail(ctx context.Context, err error, w trail.Write) {
 	w.Caller, w.Outcome = operator, trail.Done
 	if err != nil {

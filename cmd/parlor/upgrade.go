@@ -25,7 +25,7 @@ func upgradeCheckCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			asJSON, _ := c.Flags().GetBool("json")
 			return withDomains(c, func(d domains) error {
-				plan, err := upgrade.Read(c.Context(), d.db)
+				plan, err := upgrade.ReadPlan(c.Context(), d.db)
 				if err != nil {
 					return err
 				}

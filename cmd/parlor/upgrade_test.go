@@ -20,7 +20,7 @@ import (
 // TestANodeThatStartsWhileTheLayoutRisesSeesIt raises the layout at the last moment: when the node
 // is about to report, so that whoever raised it did not see the node.
 func TestANodeThatStartsWhileTheLayoutRisesSeesIt(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	n := newServingNode(t, server)
 	client := redistest.Dial(t, server)
 	raise := sync.OnceFunc(func() {

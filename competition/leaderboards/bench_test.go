@@ -38,7 +38,7 @@ const (
 // season as the benchmarks want.
 func newBoardBench(b *testing.B, d Definition) (*fixture, *storeBench) {
 	b.Helper()
-	server := redistest.StartFor(b)
+	server := redistest.StartForTest(b)
 	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	p := newPeople(1)

@@ -73,8 +73,8 @@ type Leaderboard struct {
 	CreatedAt time.Time `json:"createdAt"`
 	Season    Season    `json:"season"` // the current one
 
-	// For staff: the settings from the next season on, where they differ, and when that begins; nil
-	// until staff ends the season.
+	// Next is for staff: the settings that change with the next season, and when it begins. It is
+	// nil until staff ends the season.
 	Next     *Definition `json:"next,omitzero"`
 	NextFrom *time.Time  `json:"effectiveFrom,omitzero"`
 }

@@ -591,7 +591,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 
 	b = patch(Patch{
 		Writers: &Writers{WriterServer, WriterPlayers}, Rules: wire.Given(&Rules{Max: new(ScoreInput("9"))}),
-		Effective: NowEffective,
+		Effective: EffectiveNow,
 	})
 	if !b.Definition.mayWrite(WriterPlayers) || *b.Rules.Max != "9" || *b.KeepSeasons != 10 || *b.Next.KeepSeasons != 5 {
 		t.Errorf("%+v, then %+v", b.Definition, b.Next)
@@ -606,7 +606,7 @@ func TestAPatchDoesNotReachIntoTheOpenSeason(t *testing.T) {
 		"prizes": {Prizes: wire.Given[Prizes](nil)}, "graceSeconds": {GraceSeconds: new(int64(1))},
 		"league": {League: wire.Given[League](nil)},
 	} {
-		p.Effective = NowEffective
+		p.Effective = EffectiveNow
 		_, err := f.Patch(t.Context(), f.server(), f.gameID, "top", p)
 		wantError(t, err, apierror.InvalidRequest, field)
 	}

@@ -86,7 +86,7 @@ type Rules struct {
 	MaxPlaySeconds     int64       `json:"maxPlaySeconds,omitzero"` // 0: an hour
 }
 
-// Schedule says when seasons begin: by a cron expression of five fields in a time zone, or at a
+// Schedule sets when seasons begin: by a cron expression of five fields in a time zone, or at a
 // fixed interval.
 type Schedule struct {
 	Cron         string `json:"cron,omitzero"`
@@ -95,7 +95,8 @@ type Schedule struct {
 }
 
 // Definition has the settings of a board. Order, operator, decimals, subscore, ties and shards
-// never change; a change of the others counts from the next season on, unless a patch says now.
+// never change. A change of the others takes effect with the next season, unless the patch has
+// EffectiveNow.
 type Definition struct {
 	Board        string       `json:"board"` // its key within the game
 	Name         string       `json:"name"`
@@ -338,16 +339,16 @@ type Patch struct {
 	League       wire.Nullable[League]   `json:"league,omitzero"`
 	Prizes       wire.Nullable[Prizes]   `json:"prizes,omitzero"`
 	Metadata     wire.RawJSON            `json:"metadata,omitzero"`
-	Effective    Effective               `json:"effective,omitzero" given:"nonzero"`
+	Effective    EffectiveFrom           `json:"effective,omitzero" given:"nonzero"`
 }
 
-// Effective is from when a patch counts.
-type Effective string
+// EffectiveFrom is the time from which a patch applies.
+type EffectiveFrom string
 
-// All values of Effective.
+// All values of EffectiveFrom.
 const (
-	NextEffective Effective = "next_season" // the default
-	NowEffective  Effective = "now"         // in the season that is open, too
+	EffectiveNextSeason EffectiveFrom = "next_season" // the default
+	EffectiveNow        EffectiveFrom = "now"         // in the season that is open, too
 )
 
 // patchMember is a member of a patch that may be given.
@@ -356,14 +357,15 @@ type patchMember struct {
 	isGiven bool
 }
 
-func (p *Patch) isNow() bool { return p.Effective == NowEffective }
+func (p *Patch) isNow() bool { return p.Effective == EffectiveNow }
 
-// check returns invalid_request for an unknown time, and for what cannot change in a season that is
-// open: its bounds and its prizes are promised, and its cohorts and segments are the names of keys.
+// check returns invalid_request for an unknown EffectiveFrom, and for a member that cannot change
+// in an open season. The bounds and prizes of a season are promised, and its cohorts and segments
+// are part of key names.
 func (p *Patch) check() error {
 	var errs apierror.FieldErrors
 	if p.Effective != "" {
-		validate.Word(&errs, "effective", p.Effective, NextEffective, NowEffective)
+		validate.Word(&errs, "effective", p.Effective, EffectiveNextSeason, EffectiveNow)
 	}
 	for _, m := range []patchMember{
 		{"schedule", p.Schedule.IsGiven},

@@ -12,8 +12,9 @@ import (
 	"github.com/parlor-games/parlor/internal/base/validate"
 )
 
-// League divides the players of a season into cohorts of a tier, each with an order of its own. The
-// best of a cohort begin the next season in the tier above, the last ones in the tier below.
+// League divides the players of a season into tiers, and each tier into cohorts that are ranked
+// separately. The best of a cohort begin the next season in the tier above, the last in the tier
+// below.
 type League struct {
 	Size     int      `json:"size"`     // players of a cohort
 	Tiers    []string `json:"tiers"`    // names, the lowest tier first: new players begin there
@@ -102,8 +103,8 @@ func joinCohort(segments, cohort string) string {
 	return segments + "," + leagueSegment + "=" + cohort
 }
 
-// withCohort returns the segments of a score with the cohort of the player, who gets a place in one
-// before the first entry of a season.
+// withCohort returns the segments of a score together with the player's cohort. It assigns a cohort
+// if the player has none in this season yet.
 func (s *Service) withCohort(ctx context.Context, b *board, one *season, userID int64, given string) (string, error) {
 	league := b.definitionOf(one).League
 	given, _ = cutCohort(given)

@@ -56,8 +56,8 @@ const (
 	liveReaders       = 8                      // boards, or players, that are read at the same time
 	boardVersionTicks = 4                      // each how many looks the board itself is compared
 
-	// What the store keeps of an entry beside its member is read again after this time, although the
-	// member is the same: the name of its player, and the number of its submissions.
+	// After this time the details of an entry are read again even if its member is the same: the
+	// name of its player, and the number of its submissions.
 	maxLiveEntryAge = 10 * time.Second
 
 	// The place of a player changes with every score on the board. So it is read less often, and a
@@ -66,9 +66,9 @@ const (
 	liveAroundsAtOnce  = 25
 )
 
-// Live shows an audience the boards that it watches, as they change. A node asks once per interval
-// how far each of them is, in one round trip, and reads a board when that has changed. While the
-// store cannot be reached nothing is shown, and the newest when it is back.
+// Live shows an audience the boards that it watches, as they change. Once per interval a node reads
+// the versions of all watched boards in one round trip, and then the boards that changed. While the
+// store cannot be reached it shows nothing; afterwards it shows the newest state.
 type Live struct {
 	service  *Service
 	audience Audience
@@ -127,8 +127,8 @@ func (l *Live) Run(ctx context.Context) error {
 	}
 }
 
-// Watch calls begin with what a view shows now. Nothing is shown to the audience between the
-// reading and the end of begin: a watcher that begin adds to the audience misses nothing. It
+// Watch calls begin with the current state of a view. It shows the audience nothing between reading
+// that state and the end of begin, so a watcher that begin adds to the audience misses nothing. It
 // returns board_not_found, store_unavailable and the error of begin.
 func (l *Live) Watch(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, v View, begin func(LiveSnapshot) error,
@@ -416,8 +416,8 @@ func (l *Live) showSeasons(
 	return nil
 }
 
-// readTop reads the first entries, as many as the largest view can have. What is known of a member
-// that is still there is not read again.
+// readTop reads as many of the first entries as the largest view can show. It does not read the
+// details of a member again that the node already has.
 func (l *Live) readTop(ctx context.Context, b *liveBoard) error {
 	s, r := l.service, b.ranking
 	members, err := s.store.slice(ctx, r, "-", MaxLiveTop)

@@ -22,7 +22,7 @@ const (
 // and a score with the reading of the first 100 entries that it has changed, beside plain commands
 // of the same run.
 func BenchmarkLive(b *testing.B) {
-	server := redistest.StartFor(b)
+	server := redistest.StartForTest(b)
 	db := testkit.Must(redisdb.Open(server.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	ctx := b.Context()

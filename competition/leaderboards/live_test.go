@@ -324,7 +324,7 @@ func TestWhatNobodyWatchesIsNotRead(t *testing.T) {
 }
 
 func TestWatchersKeepWhatTheyHaveWithoutAStore(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	w := newWatcher(newFixture(t, db))

@@ -17,8 +17,9 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Prizes are what the best players of a season get. The pool is set aside when the season opens,
-// and paid after the season is sealed and reviewed; what is left of it returns.
+// Prizes are the prizes for the best players of a season. The pool is set aside when the season
+// opens, and paid after the season is sealed and reviewed. The rest of the pool returns to where it
+// came from.
 type Prizes struct {
 	TokenCode     string       `json:"tokenId,omitzero" given:"nonzero"` // of the pool; required with one
 	Pool          AmountInput  `json:"pool,omitzero" given:"nonzero"`    // "": none, of assets alone
@@ -240,8 +241,8 @@ func (s *Service) tokenOf(ctx context.Context, gameID int64, p *Prizes) (wallet.
 	return s.prizes.Token(ctx, gameID, p.TokenCode)
 }
 
-// isPromisedByOperator reports whether the operator promised the prizes of a definition. Whoever
-// did was not stored by early releases: then it counts as the operator.
+// isPromisedByOperator reports whether the operator promised the prizes of a definition. Early
+// releases did not store who promised them; such prizes count as promised by the operator.
 func (d *Definition) isPromisedByOperator() bool { return d.Prizes != nil && !prizes.IsServer(d.by) }
 
 // authorizePromise returns forbidden to a server key that would do something to a board where the
@@ -331,8 +332,8 @@ func (s *Service) beginReview(ctx context.Context, b *board, one *season, nowMS 
 	return nil
 }
 
-// planOf returns who gets which prize of a season. Tied players divide what their places get, and
-// each of them gets the assets of the place.
+// planOf returns the lines of the prize plan of a season. Tied players divide the units of their
+// places, and each of them gets the assets of the place.
 func (s *Service) planOf(ctx context.Context, b *board, one *season) ([]prizes.Line, error) {
 	r := b.ranking(one)
 	token, err := s.tokenOf(ctx, b.gameID, r.definition.Prizes)
@@ -551,8 +552,8 @@ func (s *Service) readSeason(ctx context.Context, gameID int64, key string, numb
 	return s.viewSeason(ctx, b, one)
 }
 
-// returnPrizes returns what a deleted board has set aside, and forgets its prizes. Those that are
-// being paid are paid to the end.
+// returnPrizes returns the pools that a deleted board has set aside, and forgets its prizes. Prizes
+// that are being paid are paid completely.
 func (s *Service) returnPrizes(ctx context.Context, b *board) error {
 	if s.prizes == nil {
 		return nil

@@ -571,7 +571,7 @@ func TestAServerKeyDecidesNothingAboutPrizesOfTheOperator(t *testing.T) {
 		"hide":    errorOnly(f.SetHidden(ctx, server, f.gameID, "top", 1, 1, true)),
 		"remove":  errorOnly(f.Remove(ctx, server, f.gameID, "top", 1, 1)),
 		"writers": patch(Patch{Writers: &players}), "rules": patch(Patch{Rules: wire.Given[Rules](nil)}),
-		"now":      patch(Patch{Writers: &players, Effective: NowEffective}),
+		"now":      patch(Patch{Writers: &players, Effective: EffectiveNow}),
 		"schedule": patch(Patch{Schedule: wire.Given[Schedule](nil)}), "grace": patch(Patch{GraceSeconds: new(int64(60))}),
 		"entries": patch(Patch{MaxEntries: wire.Given(new(int64(1)))}),
 		"prizes":  patch(Patch{Prizes: wire.Given[Prizes](nil)}),

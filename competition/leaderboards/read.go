@@ -56,9 +56,9 @@ func (s *Service) readRanking(
 	return s.findRanking(ctx, gameID, key, scope)
 }
 
-// Entries returns a page of entries, best first, and the cursor of the next page, "" at the end. A
-// page starts behind the last entry of the page before, wherever that has gone. It returns
-// season_not_found, and invalid_request for a faulty segment or cursor.
+// Entries returns a page of entries, best first, and the cursor of the next page, or "" on the last
+// page. A page starts after the position that the last entry of the previous page had, even if that
+// entry has moved. It returns season_not_found, and invalid_request for a faulty segment or cursor.
 func (s *Service) Entries(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, scope Scope, cursor string, limit int,
 ) (page []Entry, next string, err error) {
@@ -134,8 +134,8 @@ const (
 // FriendEntries returns the entries of the calling player and of friends, best first, up to limit.
 // It returns the codes of Entries.
 //
-// It reads the records of all in the player's list first, and only of the best ones whether they
-// are friends and who they are.
+// It first reads the entries of all players in the caller's list. Only for the best of them it
+// checks whether they are friends, and reads their names.
 func (s *Service) FriendEntries(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, scope Scope, limit int,
 ) ([]Entry, error) {
@@ -279,8 +279,8 @@ func (s *Service) presentRun(ctx context.Context, r ranking, members []string, h
 	return s.present(ctx, r, ranked, total)
 }
 
-// rankRun returns the numbers of members that follow each other, of which there is at least one,
-// and how many entries there are.
+// rankRun returns the ranks of consecutive members, and the number of all entries. There must be at
+// least one member.
 func (s *Service) rankRun(
 	ctx context.Context, r ranking, members []string, hidden string,
 ) (ranked []rankedStanding, total int64, err error) {
@@ -336,8 +336,8 @@ func (s *Service) presentEach(ctx context.Context, r ranking, places []standing)
 	return s.present(ctx, r, ranked, entries)
 }
 
-// present returns entries with all that is stored of them. One that was removed meanwhile is left
-// out.
+// present returns entries with all their stored details. It leaves out entries that were removed
+// since they were listed.
 func (s *Service) present(ctx context.Context, r ranking, ranked []rankedStanding, total int64) ([]Entry, error) {
 	ids := make([]int64, len(ranked))
 	for i, one := range ranked {

@@ -85,15 +85,15 @@ type RoomPlayer struct {
 // roomCaller is the caller in the receipts of scores of rooms.
 const roomCaller = "room"
 
-// AddRoomResult adds a score for each player of a finished room to each board that the settings of
-// the game name now. The same room adds it once, however often it comes.
+// AddRoomResult adds a score for each player of a finished room to each board that the game's
+// settings currently name. Repeating it for a room changes nothing.
 //
 // A walkover counts where the feed says so. A board with prizes takes no walkover of one player, no
 // payout and no result by consensus: one person with two accounts could have any number of them.
 //
-// A result that is late counts in the season in which the room ended, until its grace time is over;
-// then in the current one. A room that ended before the first season of a board does not count
-// there, and neither does a player who is gone.
+// A late result counts in the season in which the room ended until the season's grace time ends,
+// and after that in the current season. A room that ended before the first season of a board does
+// not count there, and neither does a deleted player.
 //
 // A board or a player that cannot be fed holds up no other. AddRoomResult returns game_not_found,
 // and of the boards board_not_found, forbidden (its writers do not name rooms), score_rejected,
@@ -120,7 +120,7 @@ func (s *Service) AddRoomResult(ctx context.Context, r RoomResult) error {
 }
 
 // isWalkover reports whether all players but one had left before the room ended. With consensus the
-// last one alone says how it ended, also in a room where nobody else ever sat.
+// last player alone reports the result, also in a room in which nobody else ever sat.
 func (r *RoomResult) isWalkover() bool {
 	placed := 0
 	for _, p := range r.Players {
@@ -147,9 +147,9 @@ func (b *board) hasStakes() bool {
 	})
 }
 
-// HasStakes reports whether money hangs on a board, as it was at most a second ago. It has no
-// Caller: it serves requests of players, whom it tells nothing. It returns false for a board that
-// does not exist, and store_unavailable.
+// HasStakes reports whether money depends on a board, as of at most a second ago. It has no Caller,
+// because players do not see its result. It returns false for a board that does not exist, and
+// store_unavailable.
 func (s *Service) HasStakes(ctx context.Context, gameID int64, key string) (bool, error) {
 	b, err := s.load(ctx, gameID, key)
 	if errors.Is(err, apierror.BoardNotFound) {

@@ -107,7 +107,7 @@ func TestWhoARoomHasFedDoesNotCountAgain(t *testing.T) {
 	}
 	f.requireStandings("win", "1:1")
 	most := new(int64(2))
-	p := Patch{MaxEntries: wire.Given(most), Effective: NowEffective}
+	p := Patch{MaxEntries: wire.Given(most), Effective: EffectiveNow}
 	testkit.Must(f.Patch(t.Context(), f.server(), f.gameID, "win", p))(t)
 	f.add(r)
 	f.requireStandings("win", "1:1", "2:0")

@@ -277,10 +277,10 @@ func (s *Service) create(
 	return s.viewBoard(ctx, caller, b)
 }
 
-// Patch changes a board from its next season on, and with NowEffective the season that is open too.
-// It is for staff. Where the operator promised the prizes, only the operator may change what
-// decides who gets them. It returns invalid_request with every faulty field, version_conflict, and
-// forbidden as Create does.
+// Patch changes a board from its next season on, and with EffectiveNow the season that is open too.
+// It is for staff. If the operator promised the prizes, only the operator may change the members
+// that decide who gets them. It returns invalid_request with every faulty field, version_conflict,
+// and forbidden as Create does.
 func (s *Service) Patch(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, p Patch,
 ) (Leaderboard, error) {
@@ -569,8 +569,8 @@ func (s *Service) viewSeason(ctx context.Context, b *board, one *season) (Season
 	return one.view(b.definitionOf(one), now, counts[0]), nil
 }
 
-// ListSeasons returns a page of the seasons that have begun and are kept, newest first, and the
-// number before which the next page starts, 0 at the end.
+// ListSeasons returns a page of the stored seasons that have begun, newest first, and the number
+// before which the next page starts, or 0 on the last page.
 func (s *Service) ListSeasons(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, before int64, limit int,
 ) (page []Season, next int64, err error) {
@@ -629,8 +629,8 @@ func (s *Service) SetHidden(
 	return s.readEntry(ctx, r, userID, true)
 }
 
-// Remove removes a player's entry from the current season, or from another one, and returns what it
-// was. It is for staff, as SetHidden is. It returns entry_not_found and season_not_found.
+// Remove removes a player's entry from a season, and returns the entry as it was. Only staff may
+// call it. It returns entry_not_found and season_not_found.
 func (s *Service) Remove(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, seasonNumber, userID int64,
 ) (Entry, error) {

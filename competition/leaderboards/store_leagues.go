@@ -60,7 +60,7 @@ func (s *store) sealShard(ctx context.Context, b *board, one *season, userID int
 }
 
 // rankInCohort returns the rank of a player in a cohort, from 0, and how many players it has. It
-// returns false for a player who is not in it: hidden, or removed.
+// returns false if the player is hidden or removed.
 func (s *store) rankInCohort(
 	ctx context.Context, b *board, one *season, userID int64, cohort string,
 ) (rank, players int64, found bool, err error) {

@@ -161,8 +161,8 @@ func (s *Service) findPlay(ctx context.Context, b *board, a *scoreDraft) (err er
 	return err
 }
 
-// checkSubmission checks a score by the definition of the season that takes it by the clock of this
-// node: what the next seasons have does not count in this one.
+// checkSubmission checks a score by the definition of the season that is open by this node's clock.
+// Changes for the next seasons do not count yet.
 func (s *Service) checkSubmission(ctx context.Context, b *board, a *scoreDraft) error {
 	b, one, err := s.likelySeason(ctx, b, a.playedMS)
 	if err != nil {
@@ -354,8 +354,8 @@ func (s *Service) addScore(ctx context.Context, b *board, a scoreDraft) (submiss
 	return fail(apierror.SeasonClosed)
 }
 
-// markEntered remembers that the board may have an entry of the player, before it has one: whoever
-// is deleted leaves every board.
+// markEntered stores, before the first entry, that the board may have an entry of the player. The
+// deletion of a player uses it to find all boards.
 func (s *Service) markEntered(ctx context.Context, b *board, userID int64) error {
 	who := enteredBoard{boardID{b.gameID, b.key}, userID}
 	if _, ok := s.entered.Get(who); ok {
@@ -368,8 +368,8 @@ func (s *Service) markEntered(ctx context.Context, b *board, userID int64) error
 	return nil
 }
 
-// neverOpen is an end (ms) that is over: the script finds the first outcome of a request with a
-// key, or takes nothing.
+// neverOpen is an end (ms) in the past. With it the script only returns the first outcome of a
+// request with a key, and accepts no score.
 const neverOpen = 1
 
 // prepare chooses the season of a score at a time (ms) and checks the rules that need no entry. The

@@ -47,9 +47,9 @@ type gameSweep struct {
 	failures int       // since then
 }
 
-// Run does the background work until ctx ends: it stores seasons ahead, seals those that are over,
-// and removes what is not kept. One node at a time does it, and any node may die at any instant:
-// every step can be repeated.
+// Run does the background work until ctx ends: it stores coming seasons, seals those that have
+// ended, and removes those that are not kept. One node at a time does the work. A node may die at
+// any instant, because every step can be repeated.
 func (s *Service) Run(ctx context.Context) error { return s.work.Run(ctx) }
 
 // RunOnce does the background work that there is, unless another node does it, and looks at boards
@@ -176,9 +176,9 @@ func (s *Service) promiseAssets(ctx context.Context, gameID int64, d *Definition
 	return nil
 }
 
-// sweepBoards does what is to be done on boards that were taken until a time (ms), and says when
-// they are due next. One that fails holds up no other. It returns redisdb.ErrSkewed, and errors of
-// the store.
+// sweepBoards does the pending work on boards that were taken until a time (ms), and stores when
+// they are due next. A board that fails does not hold up the others. It returns redisdb.ErrSkewed,
+// and errors of the store.
 func (s *Service) sweepBoards(
 	ctx context.Context, gameID int64, memory *gameSweep, boardKeys []string, takenMS int64,
 ) error {
@@ -306,7 +306,7 @@ func (s *Service) sweepBoard(ctx context.Context, b *board) (dueMS int64, err er
 }
 
 // removeOld removes the keys of sealed seasons that are not kept and owe no prizes, and the
-// definitions that no season has.
+// definitions that no season uses.
 func (s *Service) removeOld(ctx context.Context, b *board, nowMS int64, c *boardChange) error {
 	newest, d := b.newest()
 	oldest := b.currentAt(nowMS).number - *d.KeepSeasons

@@ -91,7 +91,7 @@ func measurePrizes(b *testing.B, boards int) {
 // both.
 func newTwoGames(b *testing.B) (busy, other *prizeFixture) {
 	b.Helper()
-	db := testkit.Must(redisdb.Open(redistest.StartFor(b).URL()))(b)
+	db := testkit.Must(redisdb.Open(redistest.StartForTest(b).URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	testkit.Check(b, db.Client.Set(b.Context(), keys.GameIDCounter(), 2, 0).Err())
 	all := everyGame{newPeople(2)}

@@ -36,8 +36,9 @@ type verifier struct {
 }
 
 // Verify compares the records of a season with its orders: each player who is not hidden must be in
-// the order once, and in those of its segments. It changes nothing, and nodes may go on serving:
-// what seems wrong is read again at one instant. It is for staff. It returns season_not_found.
+// the order once, and in those of its segments. It changes nothing, and nodes may keep serving: a
+// difference is read again at one instant before it is reported. Only staff may call it. It returns
+// season_not_found.
 func (s *Service) Verify(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64,
 ) (Verification, error) {

@@ -126,8 +126,8 @@ func (f Format) MaxEntrants() int {
 	}
 }
 
-// Prepare returns the definition of a new tournament with the defaults of what is absent. It
-// returns forbidden with every field that is the operator's, invalid_request with every faulty
+// Prepare returns the definition of a new tournament, with defaults for absent members. It returns
+// forbidden with every field that only the operator may set, invalid_request with every faulty
 // field, and invalid_amount when every other field is valid.
 func (in CreateInput) Prepare(t Terms) (Definition, error) {
 	if err := in.authorize(t); err != nil {
@@ -323,8 +323,8 @@ func (in CreateInput) prepareScore(d *Definition, errs *apierror.FieldErrors) {
 	d.Board = &b
 }
 
-// checkWriters adds an error for writers of scores whom the tournament cannot have. The scores of a
-// tournament with a fee or a prize are money: players may send them within bounds alone.
+// checkWriters adds an error if the tournament cannot have these writers of scores. In a tournament
+// with a fee or a prize scores are worth money, so players may send them only if rules bound them.
 func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 	b := d.Board
 	if b == nil {

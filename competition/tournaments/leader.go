@@ -113,8 +113,7 @@ func (s *Service) drive(ctx context.Context, by leaderFence, gameID, id int64) e
 	return nil
 }
 
-// step does the next thing that is to be done in a tournament. It reports whether there may be more
-// to do now.
+// step does the next pending action of a tournament. It reports whether there may be another one.
 func (s *Service) step(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	d := &t.definition
 	switch t.status {
@@ -212,8 +211,8 @@ func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payout
 	return payouts, rake
 }
 
-// settleTour ends the play of a tournament, whose places are those of the players who may be paid.
-// With nobody to pay every fee goes back: the house has a rake of a result only.
+// settleTour ends the play of a tournament and gives places to the players who may be paid. If
+// there are none, every fee goes back, because the house takes its rake from results only.
 func (s *Service) settleTour(ctx context.Context, by leaderFence, t *tour, places []payout) error {
 	if len(places) == 0 {
 		return s.store.cancel(ctx, by, t.gameID, t.id, Unplayed)

@@ -83,9 +83,10 @@ func (d *Definition) replayed(m *Match) matchChange {
 // isByConsensus reports whether the players report the winner.
 func (d *Definition) isByConsensus() bool { return d.Room.SettledBy == rooms.SettledByConsensus }
 
-// drawn returns the change of a match that ended in a draw, which all players reported, or the
-// server. After the last replay the seeds decide what a server said, as it could have named a
-// winner; what players said is decided by lot: else the better seed would agree to draws alone.
+// drawn returns the change of a match for which all players, or the server, reported a draw. After
+// the last replay, the seeds decide if the server reported it, because it could have named a
+// winner. If the players did, a lot decides; otherwise the better seed would only ever agree to
+// draws.
 func (t *tour) drawn(m *Match) matchChange {
 	d := &t.definition
 	switch {
@@ -118,9 +119,9 @@ func (t *tour) disputed(m *Match, mayReplay bool) matchChange {
 	}
 }
 
-// withoutResult returns the change of a match that could not be played, or whose server said
-// nothing: a draw where draws have points, else another attempt. In the end it is disputed; nobody
-// wins by silence.
+// withoutResult returns the change of a match that could not be played, or whose server reported no
+// result: a draw if draws have points, otherwise another attempt. After the last attempt the match
+// is disputed, because nobody must win by not reporting.
 func (t *tour) withoutResult(m *Match, mayReplay bool) matchChange {
 	switch d := &t.definition; {
 	case d.Draws == DrawHalf:
@@ -132,8 +133,9 @@ func (t *tour) withoutResult(m *Match, mayReplay bool) matchChange {
 	}
 }
 
-// unreported returns the change of a match whose room was cancelled, or goes on past its time, for
-// a reason; "" for none. Players who could have reported, and did not, lose both.
+// unreported returns the change of a match whose room was cancelled for a reason, or whose game
+// goes on past its time, with the reason "". If the players could have reported a result and did
+// not, both lose.
 func (t *tour) unreported(m *Match, reason string) matchChange {
 	switch {
 	case !t.definition.isByConsensus():
@@ -154,7 +156,7 @@ type participants struct {
 }
 
 // readParticipants returns the participants of a tournament. Before the first round it draws the
-// seeds; later it adds those who joined late behind the others.
+// seeds. Later it appends the players who joined late.
 func (s *Service) readParticipants(ctx context.Context, t *tour) (participants, error) {
 	entrants, err := s.store.readAllEntrants(ctx, t)
 	if err != nil {
@@ -230,9 +232,9 @@ func (f *participants) playing() int {
 // rounds returns how many rounds a Swiss tournament has by the number of its entrants now.
 func (t *tour) rounds() int { return roundsFor(&t.definition, t.entrants) }
 
-// beginRound pairs the next round, or settles the tournament when the last one is over. A round
-// that nobody can play is not begun: in a bracket the rounds are few, and who lost is still
-// counted. A tournament that needs another round, and has no time for one, is cancelled.
+// beginRound pairs the next round, or settles the tournament after the last one. It does not begin
+// a round that nobody can play: a bracket has few rounds, and players who lost still count in it.
+// It cancels a tournament that needs another round and has no time for it.
 func (s *Service) beginRound(ctx context.Context, by leaderFence, t *tour, hasTime bool) error {
 	f, err := s.readParticipants(ctx, t)
 	if err != nil {
@@ -290,10 +292,10 @@ func placesOf(results []*result) []payout {
 	return places
 }
 
-// expire ends a tournament at endsAt. While a report waits for its decision the round goes on, and
-// a tournament whose last round is over is settled: else the loser of a final would get the fee
-// back by a contradiction that staff has no time to decide. It reports whether there may be more to
-// do now.
+// expire ends a tournament at endsAt. The round goes on while a report waits for its decision, and
+// a tournament whose last round has ended is settled. Otherwise the loser of a final could get the
+// fee back by a contradiction that staff has no time to decide. It reports whether there may be
+// another pending action.
 func (s *Service) expire(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	if t.round > 0 && t.open == 0 {
 		return true, s.beginRound(ctx, by, t, false)
@@ -349,8 +351,8 @@ func (s *Service) readUndecided(ctx context.Context, t *tour) (roundInfo, []Matc
 	return info, slices.DeleteFunc(matches, func(m Match) bool { return m.isDecided() }), err
 }
 
-// driveMatches does what is to be done in the undecided matches of the round. It reports whether
-// there may be more to do now.
+// driveMatches does the pending actions of the undecided matches of the round. It reports whether
+// there may be more.
 func (s *Service) driveMatches(ctx context.Context, by leaderFence, t *tour, now time.Time) (goesOn bool, err error) {
 	info, matches, err := s.readUndecided(ctx, t)
 	if err != nil {
@@ -398,8 +400,8 @@ func (s *Service) driveMatch(
 	return false, nil
 }
 
-// decideByRoom decides a match at its deadline by what became of its room, or gives it more time:
-// while players may contradict a report, and while staff may decide a dispute.
+// decideByRoom decides a match at its deadline by the state of its room. It gives the match more
+// time while players may still contradict a report, or staff may still decide a dispute.
 func (s *Service) decideByRoom(ctx context.Context, by leaderFence, t *tour, m *Match, now time.Time) error {
 	room, err := s.Rooms.ReadMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
@@ -445,8 +447,8 @@ func (s *Service) decideWithoutRoom(ctx context.Context, by leaderFence, t *tour
 	return err
 }
 
-// withoutThoseOut returns the decision of a match of which a player has left, false when both are
-// there.
+// withoutThoseOut returns the decision of a match that a player has left, or false when neither
+// has.
 func withoutThoseOut(m *Match, states map[int64]EntrantStatus) (matchChange, bool) {
 	isOut := func(p MatchPlayer) bool {
 		return states[p.UserID] == EntrantOut || states[p.UserID] == EntrantDisqualified
@@ -504,8 +506,8 @@ func (s *Service) openRoom(
 	return true, s.store.report(ctx, by, t, c)
 }
 
-// decideByPresence decides a match at its deadline by who sits in its room. It reports whether it
-// did something.
+// decideByPresence decides a match at its deadline by the players who took their seats in its room.
+// It reports whether it changed anything.
 func (s *Service) decideByPresence(ctx context.Context, by leaderFence, t *tour, m *Match) (bool, error) {
 	status, present, err := s.Rooms.CloseMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
@@ -559,9 +561,9 @@ func (s *Service) cancelRooms(ctx context.Context, t *tour) error {
 	return nil
 }
 
-// RoomEnded reports the end of the room of a match. It is the consumer of rooms for matches: it may
-// be called again with the same room. What is decided already, or belongs to an earlier attempt,
-// changes nothing.
+// RoomEnded handles the end of the room of a match. Package rooms calls it, perhaps more than once
+// for a room. It changes nothing if the match is decided already, or if the room belongs to an
+// earlier attempt.
 func (s *Service) RoomEnded(ctx context.Context, e rooms.Ended) error {
 	id, matchID, attempt, ok := parseConsumer(e.Consumer)
 	if !ok {

@@ -57,9 +57,9 @@ func drawSeeds(joined []int64, seeding Seeding, random uint64) []int64 {
 	return order
 }
 
-// roundsFor returns how many rounds a tournament with matches has for a number of entrants. Swiss
-// has as many as an elimination would need when staff named none, and no more than there are
-// opponents, unless players may join late.
+// roundsFor returns how many rounds a tournament with matches has for a number of entrants. If
+// staff set no number, Swiss has as many rounds as an elimination would need. It never has more
+// rounds than a player has opponents, unless players may join late.
 func roundsFor(d *Definition, entrants int) int {
 	if entrants < 2 {
 		return 0
@@ -77,7 +77,7 @@ func roundsFor(d *Definition, entrants int) int {
 	}
 }
 
-// pairRound returns the matches of a round, from those that were decided before. It never pairs who
+// pairRound returns the matches of a round, given the decided matches. It never pairs a player who
 // is out.
 func pairRound(format Format, round int, players []contestant, decided []outcome) []pairing {
 	switch format {
@@ -91,8 +91,8 @@ func pairRound(format Format, round int, players []contestant, decided []outcome
 }
 
 // pairRoundRobin returns a round by the circle method: the first seed stays, the others move on by
-// one place a round. With an odd number of players, one sits out without a match. Who meets a
-// player that is out has a bye.
+// one place a round. With an odd number of players, one has no match in a round. A player whose
+// opponent is out has a bye.
 func pairRoundRobin(round int, players []contestant) []pairing {
 	seats := slices.Clone(players)
 	slices.SortFunc(seats, func(a, b contestant) int { return cmp.Compare(a.Seed, b.Seed) })
@@ -124,9 +124,9 @@ func pairRoundRobin(round int, players []contestant) []pairing {
 	return pairs
 }
 
-// pairSwiss pairs players with as many points, or nearly. Nobody meets the same opponent twice as
-// long as there is a pairing of the round without that. With an odd number of players one has a
-// bye: the last in the order of those who had the fewest.
+// pairSwiss pairs players with equal or nearly equal points. No two players meet twice as long as
+// the round can be paired without that. With an odd number of players, the lowest of those with the
+// fewest byes so far gets a bye.
 func pairSwiss(players []contestant, decided []outcome) []pairing {
 	f := newSwissRound(players, decided)
 	mate := f.search()
@@ -265,8 +265,8 @@ func (f *swissRound) search() []int {
 	return mate
 }
 
-// pairGreedily gives each player in turn the nearest opponent who is left. The bye goes first, so
-// that somebody who may have it does. Some may stay unpaired.
+// pairGreedily gives each player in turn the nearest free opponent. It assigns the bye first, while
+// players who may have it are still free. Some players may stay unpaired.
 func (f *swissRound) pairGreedily() []int {
 	n := len(f.order)
 	mate := make([]int, n)
@@ -291,8 +291,8 @@ func (f *swissRound) pairGreedily() []int {
 	return mate
 }
 
-// swapNear pairs those who stayed unpaired by swapping with the nearest pair with which all can
-// meet.
+// swapNear pairs each two unpaired players by splitting the nearest pair with whose players they
+// can meet.
 func (f *swissRound) swapNear(mate []int) {
 	left := unpairedIn(mate)
 	for k := 0; k+1 < len(left); k += 2 {

@@ -58,9 +58,9 @@ func onBehalfOf(gameID int64) principal.Caller {
 	return principal.Caller{Role: principal.Server, GameID: gameID}
 }
 
-// StartAttempt begins a play of the calling player in a score tournament. Its score is sent to the
-// board of the tournament: by the player where writers names players, else by the game's server,
-// whom the attempt tells that the player plays.
+// StartAttempt begins a play of the calling player in a score tournament. The score is sent to the
+// board of the tournament. If writers names players, the player sends it. Otherwise the game's
+// server does, after it has read the attempt.
 //
 // It returns invalid_request when the tournament has no attempts, not_entrant, disqualified,
 // tournament_closed (it does not run, or endsAt has passed), attempts_exhausted, store_full.
@@ -105,8 +105,8 @@ func (s *Service) StartAttempt(
 	}, nil
 }
 
-// countAttempt is StartAttempt where the game's server sends the scores: there is no play that a
-// score would have to name.
+// countAttempt is StartAttempt for tournaments whose scores the game's server sends. It begins no
+// play, because such scores name none.
 func (s *Service) countAttempt(ctx context.Context, t *tour, userID int64) (Attempt, error) {
 	now, err := s.store.db.ReadClock(ctx)
 	if err != nil {

@@ -160,7 +160,7 @@ func (s *Service) authorizeJudge(
 	return apierror.Forbidden.WithReason("the operator promised the prize: only the operator can %s", act)
 }
 
-// Create makes a tournament and sets its added prize aside. Staff may.
+// Create makes a tournament and sets its added prize aside. Only staff may call it.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, token_not_found,
 // store_full, limit_reached when the game has as many open tournaments as it may;
@@ -272,8 +272,8 @@ func (s *Service) created(
 // errNotFunded is the error of a tournament whose added prize the house cannot pay.
 var errNotFunded = apierror.InsufficientFunds.WithReason("the house has less than the added prize")
 
-// openTour sets the prizes of an announced tournament up and opens what is to be opened. A
-// tournament whose added prize cannot be set aside is cancelled, and openTour returns why.
+// openTour sets aside the prizes of an announced tournament and opens it. If the added prize cannot
+// be set aside, openTour cancels the tournament and returns the reason.
 func (s *Service) openTour(ctx context.Context, by leaderFence, t *tour) error {
 	if err := s.fund(ctx, t); err != nil {
 		if e, expected := apierror.As(err); !expected || e.Retryable || t.isFunded {
@@ -328,7 +328,8 @@ func (s *Service) changed(ctx context.Context, gameID, id int64, replayed bool, 
 }
 
 // Join enters the calling player and takes the fee. A player who is an entrant already gets the
-// tournament unchanged. In a Swiss tournament players may join late, and who left comes back.
+// tournament unchanged. In a Swiss tournament players may join late, and players who left may come
+// back.
 //
 // It returns registration_closed, tournament_closed, tournament_full, disqualified,
 // insufficient_funds, stake_limit, open_rooms_limit, loss_limit, self_excluded.
@@ -373,7 +374,7 @@ func (s *Service) Leave(
 }
 
 // Disqualify takes a player out for good: the player cannot join again and is last. Before the
-// start the fee goes back. Staff may. A player who is disqualified already stays so.
+// start the fee goes back. Only staff may call it. Repeating it changes nothing.
 //
 // It returns not_entrant, tournament_closed.
 func (s *Service) Disqualify(
@@ -401,9 +402,9 @@ func (s *Service) CheckIn(
 	return s.changed(ctx, gameID, id, replayed, err)
 }
 
-// Start starts a tournament before its time; with too few players it is cancelled. Staff may, but
-// for a prize that the operator promised and players win by their own word: the operator. One that
-// runs already stays so.
+// Start starts a tournament before its time; with too few players it is cancelled. Only staff may
+// call it. If the operator promised a prize and the players report results themselves, only the
+// operator may. Repeating it changes nothing.
 //
 // It returns tournament_closed.
 func (s *Service) Start(
@@ -416,8 +417,8 @@ func (s *Service) Start(
 	return s.changed(ctx, gameID, id, false, err)
 }
 
-// Cancel ends a tournament that is not being settled, and gives every fee back. Staff may. One that
-// is cancelled already stays so.
+// Cancel ends a tournament that is not being settled, and gives every fee back. Only staff may call
+// it. Repeating it changes nothing.
 //
 // It returns tournament_closed.
 func (s *Service) Cancel(
@@ -627,7 +628,7 @@ func (s *Service) Entrants(
 	return list, next, nil
 }
 
-// setPlace sets what a player has reached once that is decided. r is nil for who never played and
+// setPlace sets the player's result once it is decided. r is nil for a player who never played, and
 // in a score tournament.
 func (e *Entrant) setPlace(t *tour, r *result, paid payout) {
 	if !t.hasPlaces() {
@@ -692,7 +693,8 @@ func (s *Service) Matches(
 	return list, "", nil
 }
 
-// Resolve decides a match that is not decided: staff names the winner, one of its players.
+// Resolve decides an undecided match. Only staff may call it, and names one of the players as the
+// winner.
 //
 // It returns match_not_found, match_decided, tournament_closed, and invalid_request when the winner
 // is no player of the match.

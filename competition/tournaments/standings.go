@@ -14,16 +14,16 @@ type result struct {
 	Wins, Draws, Losses int // a bye is a win
 	HalfPoints          int
 
-	// The tiebreaks in their order. Buchholz cut 1 is the points of all opponents but the weakest; a
-	// round without an opponent is one without points. DirectHalves are the points against those who
-	// are tied; 0 for all of them unless they all have met. SonnebornBerger is the points of those
-	// who were beaten and half of those of draws, in quarters.
+	// The tiebreaks in their order. Buchholz cut 1 is the sum of the opponents' points except those
+	// of the weakest; a round without an opponent adds 0. DirectHalves are the points against the
+	// tied players, or 0 for all of them unless each has met each. SonnebornBerger is the points of
+	// beaten opponents plus half of those in draws, in quarters.
 	BuchholzHalves, DirectHalves, SonnebornBergerQuarters int
 }
 
 // rankPlayers returns the standings, best first. Places of Swiss and round robin are strict: the
-// seed decides last. Players who reached the same round of a bracket are tied. Who was disqualified
-// is behind all others.
+// seed decides last. Players who reached the same round of a bracket are tied. Disqualified players
+// come last.
 func rankPlayers(format Format, players []contestant, decided []outcome) []*result {
 	t := newTable(players, decided)
 	switch format {
@@ -140,8 +140,8 @@ func (t *table) halfPoints() map[int64]int {
 	return points
 }
 
-// addBuchholz leaves the weakest opponent of each player out, who is nobody where the player had no
-// opponent in a round.
+// addBuchholz adds the points of each player's opponents except the weakest. A round without an
+// opponent counts as the weakest.
 func (t *table) addBuchholz() {
 	points := t.halfPoints()
 	for _, r := range t.results {
@@ -168,8 +168,8 @@ func (t *table) addSonnebornBerger() {
 	}
 }
 
-// addDirectEncounters counts the games among those who are tied on points and Buchholz, where each
-// has met each. The results are sorted by these.
+// addDirectEncounters counts the games among players who are tied on points and Buchholz, if each
+// has met each. results must be sorted by points and Buchholz.
 func (t *table) addDirectEncounters() {
 	for first := 0; first < len(t.results); {
 		last := first

@@ -494,8 +494,7 @@ func (s *store) refund(ctx context.Context, by leaderFence, t *tour, m *Match, c
 	return stepError(scripts.TourRefund, reply)
 }
 
-// remove removes a tournament. It returns tournament_not_found, and forbidden for one that has not
-// ended.
+// remove removes a tournament. It returns tournament_not_found, and forbidden if it has not ended.
 func (s *store) remove(ctx context.Context, gameID, id int64) error {
 	reply, err := s.db.RunScript(ctx, scripts.TourRemove, []string{
 		keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.TourEntrants(gameID, id), keys.TourOrder(gameID, id),

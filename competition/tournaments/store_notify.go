@@ -18,8 +18,8 @@ type matchCall struct {
 	Users           []int64
 }
 
-// notifyPlayers sends user.match to the players of a match. It is called after the tournament has
-// the room, at least once: who has heard of the match does not hear of it again.
+// notifyPlayers sends user.match to the players of a match. It is called at least once after the
+// room of the match is stored. A player who was notified of the match is not notified again.
 func (s *store) notifyPlayers(ctx context.Context, tourID int64, m matchCall) error {
 	values := fmt.Sprintf("%d|%s|%s|%d", tourID, m.MatchID, m.RoomID, m.Deadline.UnixMilli())
 	var errs []error

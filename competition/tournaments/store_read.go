@@ -40,7 +40,7 @@ type storedEntrant struct {
 func (e *storedEntrant) isOut() bool { return e.state == EntrantOut || e.state == EntrantDisqualified }
 
 // mayWin reports whether the player has a place among the scores. A player who leaves after the
-// start has one; who did not check in never played, and may have the fee back.
+// start has one. A player who did not check in has none, because the fee may have gone back.
 func (e *storedEntrant) mayWin(t *tour) bool {
 	return e.state != EntrantDisqualified && (e.checkedAt != nil || !t.needsCheckIn)
 }
@@ -177,8 +177,8 @@ func (s *store) readAllEntrants(ctx context.Context, t *tour) ([]storedEntrant, 
 	return list, nil
 }
 
-// readSeeds returns the user ids of the players in the order of their seeds, none before the first
-// round.
+// readSeeds returns the user ids of the players in the order of their seeds. It returns none before
+// the first round.
 func (s *store) readSeeds(ctx context.Context, t *tour) ([]int64, error) {
 	text, err := s.db.Client.HGet(ctx, keys.Tour(t.gameID, t.id), "seeds").Result()
 	if errors.Is(err, redis.Nil) || text == "" {

@@ -19,9 +19,9 @@ type standingsTable struct {
 	madeAt  time.Time
 }
 
-// tableInterval is how long after one table of a tournament the next one is made. The table of the
-// largest tournament takes 3 MB out of the store and 15 ms of a node, and one entrant who joins and
-// leaves makes a hundred versions a second.
+// tableInterval is the shortest time between two tables of a tournament. The table of the largest
+// tournament costs 3 MB of reads and 15 ms on a node, and a single entrant who joins and leaves can
+// make a hundred versions a second.
 const tableInterval = 250 * time.Millisecond
 
 // tableMaker makes the standings of one tournament on this node, one table after the other.
@@ -30,17 +30,17 @@ type tableMaker struct {
 	newest *standingsTable // nil: none was made
 }
 
-// isFor reports whether a table is right for a reader who has seen a version of the tournament. A
-// newer table is right as well. Once it is old, its version is not believed: a store that lost its
-// last seconds counts again from a lower one.
+// isFor reports whether a table is new enough for a reader who has seen a version of the
+// tournament. It does not trust the version of an old table, because a store that lost its last
+// seconds counts again from a lower version.
 func (table *standingsTable) isFor(version int64) bool {
 	return table != nil && (table.version == version ||
 		table.version > version && time.Since(table.madeAt) < tableInterval)
 }
 
-// table returns the standings of a tournament with matches as it was read, or as it is by now;
-// empty ones before the first round, and of a score tournament. It waits until tableInterval has
-// passed since the table before: who was told of a result must not get standings without it.
+// table returns the standings of a tournament at the version that was read or a newer one. They are
+// empty before the first round and for a score tournament. It waits until tableInterval has passed
+// since the last table, because a reader who knows a result must not get standings without it.
 func (s *Service) table(ctx context.Context, t *tour) (*standingsTable, error) {
 	if !t.definition.Format.HasMatches() || t.round == 0 {
 		return &standingsTable{}, nil

@@ -120,9 +120,9 @@ const (
 	DrawHalf   Draws = "half"   // half a point each
 )
 
-// Disputes is the rule for a match that ended without a result: its players contradict each
-// other and staff did not decide in time, or, after all replays, nobody said who won. It never
-// depends on the seeds.
+// Disputes is the rule for a match without a result: its players contradict each other and staff
+// did not decide in time, or nobody reported a winner after all replays. It never depends on the
+// seeds.
 type Disputes string
 
 // All rules for matches without a result.
@@ -144,8 +144,8 @@ const (
 	NoCheckInForfeit NoCheckIn = "forfeit" // the fee stays in the pot
 )
 
-// Visibility says which players find a tournament. Players open an unlisted one by its id; lists
-// have it for staff only.
+// Visibility decides which players find a tournament. Players can read an unlisted one by its id;
+// only lists for staff show it.
 type Visibility string
 
 // All visibilities.
@@ -304,8 +304,8 @@ type Entrant struct {
 	JoinedAt    time.Time     `json:"joinedAt"`
 	CheckedInAt *time.Time    `json:"checkedInAt"`
 	Status      EntrantStatus `json:"status"`
-	// What the player has reached; nil before SETTLING, and Place for a player without one: who never
-	// played, and in a score tournament who is not paid.
+	// The player's result; nil before SETTLING. Place is also nil for a player who never played
+	// and, in a score tournament, for a player who is not paid.
 	Place  *int           `json:"place"`
 	Payout *wallet.Amount `json:"payout"`
 	Units  *wallet.Units  `json:"amount,string"`

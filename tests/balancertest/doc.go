@@ -3,7 +3,7 @@
 // what its clients notice, and a docker command that starts and stops these nodes. It is for tests
 // only.
 //
-//	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+//	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 //	fleet := balancertest.NewFleet(t, store.URL())
 //	for range 3 {
 //		fleet.Add() // publishes an address, then starts a node there, as Docker does

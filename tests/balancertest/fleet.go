@@ -180,7 +180,7 @@ func (f *Fleet) remove(m *Member) {
 // StartOnDisk starts a store that writes to disk before it replies.
 func StartOnDisk(t testing.TB) *redistest.Server {
 	t.Helper()
-	return redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	return redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 }
 
 func (m *Member) String() string { return fmt.Sprintf("node at %s", m.Address) }

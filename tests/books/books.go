@@ -64,7 +64,7 @@ var (
 )
 
 // Read reads the books of a game in one step.
-func Read(t redistest.Scripter, db *redisdb.DB, game int64) (Books, error) {
+func Read(t redistest.TestingT, db *redisdb.DB, game int64) (Books, error) {
 	t.Helper()
 	return decode(game, redistest.TakeSnapshot(t, db, EconomyTag(game)))
 }

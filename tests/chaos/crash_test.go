@@ -243,7 +243,7 @@ func (a *accident) step(name string, do func() error) error {
 // after each call of the store, and repeats it on another node, with its key and without. What is
 // stored then must be what it is without an accident.
 func TestARequestThatDiesAtAnyStepHasItsEffectOnceWhenItIsRepeated(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	first, other := openNode(t, store.URL(), &gate{}), openNode(t, store.URL(), nil)
 	f := &crashFixture{t: t, node: other}
 	points, runs := map[string]bool{}, 0

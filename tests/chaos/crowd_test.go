@@ -236,7 +236,7 @@ func TestASilentStoreMakesNoStorm(t *testing.T) {
 		away := pick([]time.Duration{1: 5 * time.Second, 2: 12 * time.Second}[nodes], 30*time.Second)
 		t.Run([]string{"", "one node", "two nodes"}[nodes], func(t *testing.T) {
 			t.Parallel()
-			server := redistest.StartFor(t, deliveryStore...)
+			server := redistest.StartForTest(t, deliveryStore...)
 			a := newAudience(t, openStoreOf(t, server.URL()), slices.Repeat([]string{server.URL()}, nodes))
 			if nodes == 2 {
 				waitFor(t, 6*time.Second) // the nodes have reported, and have read who else there is
@@ -292,7 +292,7 @@ func inOneBurst(at []time.Time) (most int) {
 // by its own clock, though the store was silent for it.
 func TestANodeThatStoodStillKeepsItsSockets(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t, deliveryStore...)
+	server := redistest.StartForTest(t, deliveryStore...)
 	a := newAudience(t, openStoreOf(t, server.URL()), []string{server.URL(), server.URL()})
 	waitFor(t, pick(0, 6*time.Second)) // in the long form the nodes know each other
 	c := a.newCrowd(t, 40)
@@ -318,7 +318,7 @@ func TestANodeThatStoodStillKeepsItsSockets(t *testing.T) {
 func TestADrainOfManySocketsFailsNone(t *testing.T) {
 	t.Parallel()
 	size := pick(300, 3000)
-	server := redistest.StartFor(t, deliveryStore...)
+	server := redistest.StartForTest(t, deliveryStore...)
 	a := newAudience(t, openStoreOf(t, server.URL()), []string{server.URL(), server.URL()})
 	c := a.newCrowd(t, size)
 	c.changeRooms(t, true)

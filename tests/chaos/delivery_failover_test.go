@@ -46,7 +46,7 @@ func TestClientsFollowAFailoverOfSentinels(t *testing.T) {
 // events that the replica does not have, and promotes the replica.
 func TestAfterAFailoverThatLostEventsClientsGetASnapshot(t *testing.T) {
 	t.Parallel()
-	primary := redistest.StartFor(t, deliveryStore...)
+	primary := redistest.StartForTest(t, deliveryStore...)
 	wire := redistest.StartProxy(t, primary.Addr)
 	replica := redistest.StartReplica(t, wire.Addr, deliveryStore...)
 	proxy := redistest.StartProxy(t, primary.Addr)

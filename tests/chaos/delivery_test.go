@@ -33,7 +33,7 @@ func waitFor(t *testing.T, d time.Duration) {
 // has every event once, in order, and no snapshot.
 func TestNoClientMissesAnEventWhileNodesAndTheirStoreFail(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	db := openStoreOf(t, server.URL())
 	var proxies []*redistest.Proxy
 	var urls []string

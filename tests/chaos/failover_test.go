@@ -166,10 +166,10 @@ const sentinelName = "parlor"
 
 func startSentinels(t *testing.T, args []string) *sentinels {
 	t.Helper()
-	s := &sentinels{t: t, servers: []*redistest.Server{redistest.StartFor(t, args...)}}
+	s := &sentinels{t: t, servers: []*redistest.Server{redistest.StartForTest(t, args...)}}
 	host, port, _ := strings.Cut(s.servers[0].Addr, ":")
 	for range 2 {
-		s.servers = append(s.servers, redistest.StartFor(t, append(slices.Clone(args), "--replicaof", host+" "+port)...))
+		s.servers = append(s.servers, redistest.StartForTest(t, append(slices.Clone(args), "--replicaof", host+" "+port)...))
 	}
 	for range 3 {
 		file := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -343,7 +343,7 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			if d.name == "disk, min-replicas-to-write 1" && !*long {
 				t.Skip("in the long form only")
 			}
-			primary := redistest.StartFor(t, d.server...)
+			primary := redistest.StartForTest(t, d.server...)
 			link := redistest.StartProxy(t, primary.Addr)
 			replica := redistest.StartReplica(t, link.Addr, d.server...)
 			front := redistest.StartProxy(t, primary.Addr)
@@ -392,7 +392,7 @@ func startReplicatedCluster(t *testing.T, args []string) (url string, servers []
 	testkit.Check(t, err)
 	host, port, _ := strings.Cut(servers[0].Addr, ":")
 	for _, primary := range servers[:3] {
-		replica := redistest.StartFor(t, append(slices.Clone(args), "--cluster-enabled", "yes", "--cluster-node-timeout",
+		replica := redistest.StartForTest(t, append(slices.Clone(args), "--cluster-enabled", "yes", "--cluster-node-timeout",
 			"2000", "--cluster-replica-validity-factor", "0")...)
 		servers = append(servers, replica)
 		client, ctx := dial(t, replica), t.Context()

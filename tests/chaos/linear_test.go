@@ -441,10 +441,10 @@ func TestHistoriesAcrossAFailoverAreLinear(t *testing.T) {
 	histories, calls, opened, began := pick(2, 20), 0, 0, time.Now()
 	for number := range histories {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
-			primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+			primary := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 			link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
 			replica := redistest.StartReplica(t, link.Addr, "--repl-diskless-sync-delay", "0")
-			redistest.StartFor(t, redistest.ReplicaOf(replica.Addr)...)
+			redistest.StartForTest(t, redistest.ReplicaOf(replica.Addr)...)
 			redistest.Eventually(t, "the replica has one of its own", func() bool {
 				return strings.Contains(dial(t, replica).Info(t.Context(), "replication").Val(), "state=online")
 			})
@@ -473,7 +473,7 @@ func TestHistoriesAcrossAFailoverAreLinear(t *testing.T) {
 }
 
 func TestHistoriesOfRoomsAndPurchasesAreLinear(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	w := &linearWorld{t: t, nodes: []*node{openNode(t, store.URL(), nil), openNode(t, store.URL(), nil)}}
 	calls, histories, began := 0, pick(6, 100), time.Now()
 	succeeded := map[string]int{}

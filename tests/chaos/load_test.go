@@ -144,7 +144,7 @@ func (l *load) settle(n *node) (repeated int) {
 	return repeated
 }
 
-// quietly is a redistest.Scripter that remembers a failure instead of ending the test.
+// quietly is a redistest.TestingT that remembers a failure instead of ending the test.
 type quietly struct {
 	ctx context.Context
 }

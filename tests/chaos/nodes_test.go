@@ -140,7 +140,7 @@ func (in *installation) send(
 // the report and the one that leads the sweep.
 func TestNodesThatAreKilledLoseNothing(t *testing.T) {
 	t.Parallel() // with failovers, which mostly wait
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	in := newInstallation(t, store.URL(), 3, 26, nil)
 	observer := openNode(t, store.URL(), nil)
 	reported := in.reportToSilence(in.players[24], in.players[25])

@@ -86,7 +86,7 @@ func (w *watcher) end(observer *node, must bool) (entries int64) {
 // TestWhatIsAcknowledgedIsInTheLedger compares the nonces by which nodes miss lost entries with the
 // ledger of a store that lost none.
 func TestWhatIsAcknowledgedIsInTheLedger(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	n := openNode(t, store.URL(), nil)
 	var mu sync.Mutex
 	acknowledged := map[string]bool{}

@@ -112,7 +112,7 @@ const (
 // before each call of the store which request goes on, and which node dies, stands still while
 // others go on, or sends again what was executed. After each step it adds up everything.
 func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	observer := openNode(t, store.URL(), nil)
 	var nodes []*node
 	for range processes {

@@ -92,7 +92,7 @@ func TestAnOutageOfTheStoreIsTwoLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+			server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 			url := server.URL()
 			a := newAudience(t, openStoreOf(t, url), []string{url, url}, "PARLOR_LOG=json")
 			c := a.newCrowd(t, 40)

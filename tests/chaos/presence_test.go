@@ -45,7 +45,7 @@ type followedRoom struct {
 // have each change of each player once and in order, no later than it may be, and each room must
 // show who is there.
 func TestEachConnectAndDisconnectIsAnnouncedOnce(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	in := &installation{t: t, url: store.URL(), settings: []string{"PARLOR_RATE_LIMITS=off", "PARLOR_ACCESS_TTL=1h"}}
 	for range 3 {
 		in.nodes = append(in.nodes, in.startNode())

@@ -19,7 +19,7 @@ import (
 func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 	for _, policy := range []string{"no", "everysec", "always"} {
 		t.Run("appendfsync "+policy, func(t *testing.T) {
-			store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", policy)
+			store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", policy)
 			observer := openNode(t, store.URL(), nil)
 			nodes := []*node{openNode(t, store.URL(), nil), openNode(t, store.URL(), nil)}
 			mayLose := policy == "everysec" // Redis may reply up to two seconds before it writes
@@ -83,7 +83,7 @@ type span struct{ from, to int64 }
 // TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances cuts the file in the middle of what each
 // kind of script has written, as a crash of the system may leave it.
 func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
 	n := openNode(t, store.URL(), nil)
 	spans, path := writeSpans(t, store, n)
 	whole := testkit.Must(os.ReadFile(path))(t)

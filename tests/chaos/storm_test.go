@@ -47,7 +47,7 @@ type stormFixture struct {
 }
 
 func newStormFixture(t *testing.T) *stormFixture {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	return &stormFixture{t: t, nodes: [2]*node{openNode(t, store.URL(), nil), openNode(t, store.URL(), nil)}}
 }
 
@@ -100,7 +100,7 @@ func TestBuyersOfTheLastPieces(t *testing.T) {
 }
 
 func TestAThousandCopiesOfOnePurchaseOverHTTP(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	in := newInstallation(t, store.URL(), 2, 1, nil)
 	observer := openNode(t, store.URL(), nil)
 	buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", in.coin)
@@ -210,7 +210,7 @@ func (i *interruption) step(name string, do func() error) error {
 // A node that read the room before its start must not take the result that another node has
 // reported meanwhile for a different one.
 func TestTheSameResultIsNoConflictWhenTheRoomWasReadBeforeItsStart(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	late, other := openNode(t, store.URL(), &gate{}), openNode(t, store.URL(), nil)
 	f := &crashFixture{t: t, node: other, economy: makeEconomy(t, other, 3)}
 	late.forgetCaches()
@@ -254,7 +254,7 @@ func (r *lateResend) step(name string, do func() error) error {
 }
 
 func TestALateResendOfAJoinTakesNoSecondStake(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	late, other := openNode(t, store.URL(), &gate{}), openNode(t, store.URL(), nil)
 	f := &crashFixture{t: t, node: other, economy: makeEconomy(t, other, 3)}
 	late.forgetCaches()

@@ -44,7 +44,7 @@ func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 	}
 	durable := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	t.Run("single", func(t *testing.T) {
-		store := redistest.StartFor(t, durable...)
+		store := redistest.StartForTest(t, durable...)
 		playCups(t, store.URL(), pick([]cupSize{{"swiss", 7, 2, 5}, {"round_robin", 3, 0, 5}, {"score", 5, 0, 0}}, small))
 	})
 	if !*long {
@@ -60,7 +60,7 @@ func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 	}
 	large := []cupSize{{"swiss", 1_000, 0, 10}}
 	t.Run("cluster", func(t *testing.T) { playCups(t, startCluster(t), small) })
-	t.Run("1,000 players", func(t *testing.T) { playCups(t, redistest.StartFor(t, durable...).URL(), large) })
+	t.Run("1,000 players", func(t *testing.T) { playCups(t, redistest.StartForTest(t, durable...).URL(), large) })
 	t.Run("1,000 players on a cluster", func(t *testing.T) { playCups(t, startCluster(t), large) })
 }
 

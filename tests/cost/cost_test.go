@@ -82,7 +82,7 @@ func TestASizeDoesNotDependOnTheTableOfKeys(t *testing.T) {
 	const measured, gone = 1_700, 9_000 // a tenth of 16,384 slots is in use, so Redis keeps them
 	measure := func(others int) (perKey float64) {
 		ctx := context.Background()
-		s := &sizing{client: redistest.Dial(t, redistest.StartFor(t, sizeArgs...))}
+		s := &sizing{client: redistest.Dial(t, redistest.StartForTest(t, sizeArgs...))}
 		set := func(prefix string, n int) {
 			for i := range n {
 				testkit.Check(t, s.client.Set(ctx, prefix+strconv.Itoa(1_000_000+i), "value", time.Hour).Err())

@@ -35,7 +35,7 @@ type entrant struct {
 func newArena(t *testing.T, settings map[string]any) *arena {
 	t.Helper()
 	a := &arena{t: t}
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	for i := range a.nodes {
 		a.nodes[i] = nodetest.Start(t, server.URL(), "PARLOR_RATE_LIMITS=off")
 	}

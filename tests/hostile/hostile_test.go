@@ -71,7 +71,7 @@ type honest struct {
 }
 
 func TestOneHostileGuestHarmsNobody(t *testing.T) {
-	server := redistest.StartFor(t, "--maxmemory", "256mb", "--appendonly", "yes", "--appendfsync", "always",
+	server := redistest.StartForTest(t, "--maxmemory", "256mb", "--appendonly", "yes", "--appendfsync", "always",
 		"--slowlog-max-len", "100000")
 	w := &world{t: t, db: redistest.Dial(t, server)}
 	for i := range w.nodes {

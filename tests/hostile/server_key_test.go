@@ -130,7 +130,7 @@ func (h *heist) waitForSeason(board string, number int, status string) {
 // promised, from the house or minted: nothing moves, however often it tries. What the key promises
 // itself is minted within its limit of a day.
 func TestAHostileGameServerKeyMovesNothing(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	h := newHeist(t, server)
 	reason := map[string]any{"reason": "mine"}
 	for _, from := range []string{"house", "mint"} {
@@ -189,7 +189,7 @@ func TestAHostileGameServerKeyMovesNothing(t *testing.T) {
 // An operator opens a board with a pool to players, from the next season on: no player gets into
 // the season that is open.
 func TestAPatchLetsNobodyIntoAnOpenSeason(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	h := newHeist(t, server)
 	h.must(201, "POST", h.admin+"/leaderboards", nodetest.AdminKey, map[string]any{
 		"board": "pool", "name": "Pool", "prizes": prizes("house"), "schedule": map[string]any{"everySeconds": 86_400},

@@ -17,7 +17,7 @@ import (
 // A game of the same installation fills the store as fast as its server key can, by three
 // connections, while players of another game play for money.
 func TestOneHostileTenantHarmsNoOtherGame(t *testing.T) {
-	server := redistest.StartFor(t, "--maxmemory", "256mb", "--appendonly", "yes", "--appendfsync", "always",
+	server := redistest.StartForTest(t, "--maxmemory", "256mb", "--appendonly", "yes", "--appendfsync", "always",
 		"--slowlog-max-len", "100000")
 	w := &world{t: t, db: redistest.Dial(t, server)}
 	for i := range w.nodes {

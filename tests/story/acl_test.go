@@ -63,7 +63,7 @@ func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
 	acl := readSecret(t, secrets, "redis_users.acl") + "\nuser test on >test ~* &* +@all\n"
 	file := filepath.Join(t.TempDir(), "users.acl")
 	testkit.Check(t, os.WriteFile(file, []byte(acl), 0o600))
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always", "--aclfile", file)
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always", "--aclfile", file)
 	storeURL := testkit.Must(url.Parse(readSecret(t, secrets, "redis_url")))(t)
 	if storeURL.User.Username() != "parlor" || storeURL.Host != "redis:6379" {
 		t.Errorf("redis_url names %s at %s", storeURL.User.Username(), storeURL.Host)

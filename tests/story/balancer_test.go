@@ -75,7 +75,7 @@ func (f *fixture) openSockets(count int, p func(i int) player) <-chan socketEnd 
 }
 
 func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	a, b := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=3s"), nodetest.Start(t, store.URL())
 	front := startBalancer(t, a.URL, b.URL)
 	front.WaitReady(200)
@@ -135,7 +135,7 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 }
 
 func TestBehindTheBalancerTheSocketsOfAFrozenNodeAreDroppedAtOnce(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	a, b := nodetest.Start(t, store.URL()), nodetest.Start(t, store.URL())
 	front := startBalancer(t, a.URL, b.URL)
 	front.WaitReady(200)

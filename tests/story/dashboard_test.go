@@ -26,7 +26,7 @@ var (
 
 // Every metric and label of the alerts and of the dashboard is one that a node exports.
 func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	node := nodetest.Start(t, store.URL(), "PARLOR_ARCHIVE=file://"+t.TempDir(), "PARLOR_STATE_DIR="+t.TempDir())
 	f := &fixture{t: t, nodes: [2]*nodetest.Node{node, node}}
 	op := f.setUp(nil)

@@ -17,7 +17,8 @@ import (
 // money, as a power cut does that takes what the disk did not have: a tournament's fee, and the fee
 // that goes back. No look of a node has seen their entries.
 func TestWhatIsLostRightAfterItsReplyIsNoticed(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
+	store := redistest.StartForTest(t,
+		"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 	f := &fixture{t: t}
 	f.startNodes(store.URL())
 	op := f.setUp(nil)

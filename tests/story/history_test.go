@@ -228,7 +228,7 @@ func TestAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 		entries[i] = fmt.Sprintf("1700000000000|lost%04d|GOLD|credit|op|m:-1;w1:1", i)
 	}
 	testkit.Must(old.WriteSegment(t.Context(), 1, archive.Segment{}, entries))(t)
-	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	link := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, link.Addr, "--appendonly", "yes")
 	front := redistest.StartProxy(t, master.Addr)
@@ -240,7 +240,7 @@ func TestAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 }
 
 func TestBehindSentinelAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
-	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	link := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, link.Addr, "--appendonly", "yes")
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -272,11 +272,11 @@ func TestAnEmptyStoreStopsMoneyUntilAnOperatorAcceptsIt(t *testing.T) {
 			testkit.Check(t, redistest.Dial(t, store).FlushAll(t.Context()).Err())
 		},
 		"another server": func(t *testing.T, _ *redistest.Server, front *redistest.Proxy) {
-			front.Retarget(redistest.StartFor(t, "--appendonly", "yes").Addr)
+			front.Retarget(redistest.StartForTest(t, "--appendonly", "yes").Addr)
 		},
 	} {
 		t.Run(strings.ReplaceAll(how, " ", "_"), func(t *testing.T) {
-			store := redistest.StartFor(t, "--appendonly", "yes")
+			store := redistest.StartForTest(t, "--appendonly", "yes")
 			front := redistest.StartProxy(t, store.Addr)
 			url := "redis://" + front.Addr
 			f := &fixture{t: t}
@@ -386,7 +386,7 @@ func purchasesUnderCut(t *testing.T) int64 {
 }
 
 func TestInReplicaModeNoAcknowledgedPurchaseIsLost(t *testing.T) {
-	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	link := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, link.Addr)
 	front := redistest.StartProxy(t, master.Addr)

@@ -196,7 +196,7 @@ func TestBehindOtherBalancersANodeDrainsAndNoRequestFails(t *testing.T) {
 	for name, start := range otherBalancers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+			store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 			settings := []string{"PARLOR_DRAIN_DELAY=3s", "PARLOR_RATE_LIMITS=off", "PARLOR_TRUSTED_PROXIES=127.0.0.1/32"}
 			a, b := nodetest.Start(t, store.URL(), settings...), nodetest.Start(t, store.URL(), settings...)
 			front := start(t, [2]string{strings.TrimPrefix(a.URL, "http://"), strings.TrimPrefix(b.URL, "http://")})

@@ -14,7 +14,7 @@ import (
 
 func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := &fixture{t: t}
 	for i := range f.nodes {
 		f.nodes[i] = nodetest.Start(t, store.URL())
@@ -89,7 +89,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 
 func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t}

@@ -33,7 +33,7 @@ func (c *socketClient) nextPresence() string {
 // node goes on, though it still believes that it had them all the time.
 func TestThePlayersOfANodeThatIsGoneAreAnnounced(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes")
+	store := redistest.StartForTest(t, "--appendonly", "yes")
 	f := &fixture{t: t}
 	for i := range f.nodes {
 		f.nodes[i] = nodetest.Start(t, store.URL())

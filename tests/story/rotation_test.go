@@ -81,7 +81,7 @@ func fixedAddress(t *testing.T) string {
 }
 
 func startInstallation(t *testing.T, admin, signing, save string) *installationInUse {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	in := &installationInUse{redisURL: store.URL(), keyFolder: t.TempDir(), fixture: &fixture{t: t}}
 	settings := in.writeKeys(admin, signing, save)
 	for i := range in.running {

@@ -41,7 +41,7 @@ func (c *socketClient) mustRequest(messageType string, data map[string]any) map[
 
 func TestASocketOutlivesItsTokenUntilTheLogout(t *testing.T) {
 	t.Parallel()
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := &fixture{t: t}
 	for i := range f.nodes {
 		f.nodes[i] = nodetest.Start(t, store.URL(), "PARLOR_ACCESS_TTL=5s")

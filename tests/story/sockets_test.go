@@ -123,7 +123,7 @@ func TestSubscribersFollowAGameOnBothNodes(t *testing.T) {
 }
 
 func TestSubscribersOfAKilledNodeResumeOnTheOther(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t}

@@ -30,7 +30,7 @@ func TestANodeNotifiesSystemd(t *testing.T) {
 			t.Errorf("the node says %q, %v; want %q", message[:n], err, want)
 		}
 	}
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	node := nodetest.Start(t, store.URL(), "NOTIFY_SOCKET="+name)
 	wantNotice("READY=1")
 	testkit.Check(t, syscall.Kill(node.Pid(), syscall.SIGHUP))

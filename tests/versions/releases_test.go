@@ -65,7 +65,7 @@ func (in *installation) tool(program string, args ...string) (status int, printe
 
 func startStore(t *testing.T) string {
 	t.Helper()
-	return redistest.StartFor(t, "--appendonly", "yes").URL()
+	return redistest.StartForTest(t, "--appendonly", "yes").URL()
 }
 
 // TestTwoReleasesShareAStoreUpAndDown rolls from the release before to this one and back, while

@@ -1,10 +1,10 @@
-// Package referee is the game server of the demo at /play: it rolls the dice of a race, and says
-// who won.
+// Package referee is the game server of the demo at /play: it rolls the dice of a race and reports
+// the winner.
 //
 // It is an example of a game's own server. It has a server key and calls the API over HTTP, like
 // every client; it knows no domain and no store. The page asks it for each move, because a page
-// that rolled its own dice would always roll the best. The players' stakes are never its business:
-// it reports places, and the room pays. Races are in its memory, so one referee may run for a game.
+// that rolled its own dice could always roll the best. It never handles the players' stakes: it
+// reports places, and the room pays. Races are in its memory, so one referee may run for a game.
 package referee
 
 import (
@@ -94,7 +94,7 @@ type gameState struct {
 }
 
 // New returns a referee that serves at prefix, such as "/referee". It refuses requests until Run
-// has told it its game.
+// has set its game.
 func New(prefix string, log *slog.Logger) *Referee {
 	r := &Referee{
 		log: log, client: http.Client{Timeout: requestTimeout, Transport: &http.Transport{}}, mux: http.NewServeMux(),
@@ -113,8 +113,8 @@ const (
 	maxBodyBytes   = 1 << 20
 )
 
-// Run starts races that have started and ends those whose time is over, until ctx ends. It is
-// called once.
+// Run begins the race of each room that has started and ends races whose time has passed, until ctx
+// ends. It must be called once.
 func (r *Referee) Run(ctx context.Context, o Options) error {
 	r.options = o
 	close(r.started)

@@ -100,8 +100,8 @@ func (c *Cache[K, V]) Purge() { c.entries.Purge() }
 // Len returns the number of values, expired ones included.
 func (c *Cache[K, V]) Len() int { return c.entries.Len() }
 
-// PurgeAll empties every cache of the process: the store of which they hold values was replaced by
-// another one.
+// PurgeAll empties every cache of the process. It is called when the store was replaced by another
+// one.
 func PurgeAll() {
 	registryMu.Lock()
 	defer registryMu.Unlock()

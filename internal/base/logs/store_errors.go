@@ -15,8 +15,8 @@ const (
 	maxHeld         = 256         // lines; the others are counted
 )
 
-// StoreErrors holds back the lines whose error says that the store did not serve. Who knows whether
-// the store is away decides what becomes of them. A nil StoreErrors does nothing. It is safe for
+// StoreErrors holds back the lines about a failed call to the store. Its owner knows whether the
+// store is down and releases or drops them. A nil StoreErrors does nothing. It is safe for
 // concurrent use.
 type StoreErrors struct {
 	next slog.Handler
@@ -34,8 +34,8 @@ type heldLine struct {
 	err     error
 }
 
-// NewStoreErrors returns a handler that writes to next, and the lines that it holds back. It holds
-// back none before Own is called.
+// NewStoreErrors returns a handler that writes to next, and its StoreErrors. The handler holds back
+// no line before Own is called.
 func NewStoreErrors(next slog.Handler) (slog.Handler, *StoreErrors) {
 	s := &StoreErrors{next: next}
 	return holdingHandler{next, s}, s
@@ -70,8 +70,9 @@ func (s *StoreErrors) Discard() {
 	s.held, s.more = nil, 0
 }
 
-// Release writes one line about all that were held back before an instant at which the store
-// served. Within a minute of the last such line it keeps them.
+// Release writes one line that sums up all lines held back before an instant. The caller knows that
+// the store served at that instant. Release keeps the lines if it wrote such a sum less than a
+// minute ago.
 func (s *StoreErrors) Release(before time.Time) {
 	if s == nil {
 		return
@@ -134,8 +135,8 @@ func (h holdingHandler) WithGroup(name string) slog.Handler {
 	return holdingHandler{h.Handler.WithGroup(name), h.errors}
 }
 
-// storeErrorOf returns the error of a line that is about nothing but a store that did not serve,
-// else nil.
+// storeErrorOf returns the store error of a line, or nil if the line is about anything else as
+// well.
 func storeErrorOf(line slog.Record) (found error) {
 	line.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok && isOfStore(err) {

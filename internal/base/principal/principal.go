@@ -52,8 +52,8 @@ func (c Caller) HasRole(roles ...Role) bool { return slices.Contains(roles, c.Ro
 // for every game, players and servers for their own.
 func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.GameID == gameID }
 
-// Authorize returns nil for a caller with one of the roles who may act on what belongs to the game,
-// and else forbidden or game_not_found.
+// Authorize returns nil if the caller has one of the roles and may act in the game. Otherwise it
+// returns forbidden or game_not_found.
 func (c Caller) Authorize(gameID int64, roles ...Role) error {
 	switch {
 	case !c.HasRole(roles...):

@@ -10,8 +10,8 @@ import (
 // ScriptCommands. It is safe for concurrent use.
 type Cost struct{ commands, replyBytes atomic.Int64 }
 
-// ScriptCommands is for how many commands a script counts: what it runs inside is not seen.
-// board_submit, the busiest of those that are counted, runs up to 17.
+// ScriptCommands is the number of commands that one script counts as, because a node cannot see the
+// commands inside it. The largest of the counted scripts, board_submit, runs up to 17.
 const ScriptCommands = 20
 
 // Commands returns how many commands were sent. One that was sent again counts once.

@@ -26,9 +26,9 @@ var lookAlikes = map[rune]rune{
 	'у': 'y', 'γ': 'y', 'ʏ': 'y',
 }
 
-// Skeleton returns the Latin letters that a line looks like, in lower case: two lines that look
-// alike have the same. It knows the letters of lookAlikes only, so it says nothing about words of
-// other letters. In it l and i are the same.
+// Skeleton returns the Latin letters that a line looks like, in lower case. Lines that look alike
+// have the same skeleton. It replaces only the letters in lookAlikes. The letters l and i count as
+// the same.
 func Skeleton(line string) string {
 	return strings.Map(func(r rune) rune {
 		if like, ok := lookAlikes[r]; ok { // a capital letter may look like another one than its small one

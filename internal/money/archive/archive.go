@@ -88,7 +88,8 @@ func (a *Archive) read(ctx context.Context, name string) (object, error) {
 	return o, nil
 }
 
-// Segment is a part of a game's ledger.
+// Segment is a fixed number of consecutive entries of a game's ledger. It is unrelated to the
+// segments of a leaderboard.
 type Segment struct {
 	GameID      int64
 	First, Last int64         // numbers of its entries
@@ -184,8 +185,8 @@ func (a *Archive) WriteLines(ctx context.Context, gameID, userID, first int64, l
 	})
 }
 
-// ListLines calls visit with the players who have lines in the archive, and the number of the last
-// line. It reads names only.
+// ListLines calls visit for each player with lines in the archive, with the number of the last
+// line. It reads the names of objects only.
 func (a *Archive) ListLines(ctx context.Context, gameID int64, visit func(userID, last int64) error) error {
 	lasts := map[int64]int64{}
 	folder := folderOf(gameID, kindLines)

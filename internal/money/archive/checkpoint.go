@@ -119,8 +119,8 @@ func (a *Archive) Checkpoints(ctx context.Context, gameID int64) (numbers []int6
 	return numbers, err
 }
 
-// LastCheckpoint returns the number of the entry with which the last checkpoint ends that ends with
-// upTo at the latest, 0 when there is none.
+// LastCheckpoint returns the number of the last entry in the newest checkpoint that contains no
+// entry after upTo. It returns 0 if there is no such checkpoint.
 func (a *Archive) LastCheckpoint(ctx context.Context, gameID, upTo int64) (number int64, err error) {
 	numbers, err := a.Checkpoints(ctx, gameID)
 	for _, n := range numbers {

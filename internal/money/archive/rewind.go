@@ -18,10 +18,10 @@ type Rewound struct {
 // supersededFolder has the objects that Rewind has set aside. Nothing reads them any more.
 const supersededFolder = "superseded/"
 
-// Rewind sets aside what the store no longer knows, after it was restored from a copy: the segments
-// and checkpoints after entry base, up to which entries have left the store, and the lines of a
-// player after linesBase. They move into a folder of their own, named by label: they are what
-// happened in the history that is lost. To call it again is harmless.
+// Rewind sets aside the objects that a store restored from a copy no longer knows: segments and
+// checkpoints after entry base, and lines of a player after linesBase. base is the last entry that
+// had left the store. The objects belong to the lost history; they move to a folder named by label.
+// Repeating it is harmless.
 func (a *Archive) Rewind(
 	ctx context.Context, gameID, base int64, linesBase func(userIDs []int64) (map[int64]int64, error), label string,
 ) (Rewound, error) {

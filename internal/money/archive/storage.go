@@ -28,8 +28,8 @@ type storage interface {
 	check(ctx context.Context) error
 }
 
-// S3Options are what the address of a bucket does not tell. The credentials are those of the AWS
-// tools: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the machine.
+// S3Options are the options that the address of a bucket does not contain. The credentials are
+// those of the AWS tools: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the machine.
 type S3Options struct {
 	Endpoint string // "https://host:port"; "" is AWS
 	Region   string // "" lets the server say

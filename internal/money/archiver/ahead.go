@@ -12,8 +12,8 @@ import (
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 )
 
-// aheadGames finds the games of which the archive has entries or lines that the store has lost.
-// Such a game archives nothing until an operator has set them aside.
+// aheadGames finds the games for which the archive has entries or lines that the store has lost.
+// Nothing of such a game is archived until an operator has set them aside.
 type aheadGames struct {
 	lostIn func() map[int64]int64 // epoch in which a game lost entries last, by game; nil for none
 	inStep map[int64]int64        // epoch for which a game was found to be in step

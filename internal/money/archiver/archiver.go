@@ -108,8 +108,8 @@ func New(db *redisdb.DB, ledgers *ledgerstore.Store, o Options) *Service {
 	return s
 }
 
-// Run moves what is old to the archive, about once a minute, until ctx ends. Every node runs it;
-// one of them does the work.
+// Run moves old entries and lines to the archive, about once a minute, until ctx ends. Every node
+// runs it, and an elected one does the work.
 func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{s.leading.Run, s.runCheckpoints, s.watch} {
@@ -202,8 +202,8 @@ func (s *Service) want(gameID, number int64) {
 	}
 }
 
-// findHead returns the last segment that left the store. One that this node has not written is read
-// and verified: the archive must be the one that the store's entries went to.
+// findHead returns the last segment that left the store. If another node wrote it, findHead reads
+// it from the archive and compares its sum, so that a wrong archive is noticed.
 func (s *Service) findHead(ctx context.Context, end ledgerstore.Ends) (*head, error) {
 	if head, ok := s.heads.Get(end.GameID); ok && head.Last == end.Base && head.Sum == end.Sum {
 		return head, nil
@@ -421,7 +421,7 @@ func (s *Service) watch(ctx context.Context) error {
 
 // walk archives the old lines of every player, on one node a day.
 func (s *Service) walk(ctx context.Context) error {
-	first, err := s.claimWalk(ctx, walkInterval)
+	first, err := s.claimLinesScan(ctx, walkInterval)
 	if err != nil || !first {
 		return err
 	}

@@ -164,7 +164,7 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 		if err != nil || d.Entries != 37 { // after the checkpoint at entry 80
 			t.Errorf("replayed %d entries, %v", d.Entries, err)
 		}
-		full, err := s.AuditFull(t.Context(), game)
+		full, err := s.AuditFromFirstEntry(t.Context(), game)
 		if err != nil || !full.Balanced || full.Entries != 117 {
 			t.Errorf("replayed %d entries: %+v, %v", full.Entries, full, err)
 		}
@@ -173,7 +173,8 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 		first := filepath.Join(dir, "game-1", "ledger", "000000000000001")
 		testkit.Check(t, os.WriteFile(first, []byte("?"), 0o600))
 		wantBalanced(t, s)
-		testkit.Fails(s.AuditFull(t.Context(), game))(t, apierror.StoreUnavailable, "the full audit of a damaged archive")
+		testkit.Fails(s.AuditFromFirstEntry(t.Context(), game))(
+			t, apierror.StoreUnavailable, "the full audit of a damaged archive")
 		r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 		if err != nil || len(r.Problems) == 0 {
 			t.Errorf("the verification of a damaged archive: %+v, %v", r, err)
@@ -200,7 +201,7 @@ func openAgain(t *testing.T, server *redistest.Server) *redisdb.DB {
 
 // A node dies before each of its commands to the store, and others look on and go on.
 func TestACrashAtAnyStepLeavesNoGapAndNoDouble(t *testing.T) {
-	server, dir := redistest.StartFor(t), t.TempDir()
+	server, dir := redistest.StartForTest(t), t.TempDir()
 	db := openAgain(t, server)
 	s := newArchiving(t, db, dir)
 	moneytest.CreateToken(t, s.Service, "GOLD", 0)
@@ -418,7 +419,7 @@ func TestNodesArchiveByThemselves(t *testing.T) {
 // What a store keeps does not grow with the years: at the size of production, and with lines of
 // players who get them without a posting.
 func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := openAgain(t, server)
 	moneytest.MakeGames(db)
 	a := testkit.Must(archive.Open("file://"+t.TempDir(), archive.S3Options{}))(t)
@@ -458,7 +459,7 @@ func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 // The replication stands still while entries go to the archive, and the replica is promoted: it has
 // neither what was archived nor that it left the store.
 func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
-	primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	primary := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
 	replica := redistest.StartReplica(t, link.Addr)
 	db := testkit.Must(redisdb.Open("redis://" + front.Addr))(t)

@@ -1,8 +1,8 @@
-// Package archiver moves what is old in the ledgers of games from the store to the archive.
+// Package archiver moves old entries and lines of the ledgers from the store to the archive.
 //
-// A segment is written and read back before its entries are removed. Who does it twice writes the
-// same, and the script that removes entries checks the number, the last text and the sum of the
-// segment before: so it does not matter where a leader dies, or whether there are two. Entries that
+// A segment is written and read back before its entries are removed. Writing it twice writes the
+// same bytes, and the script that removes entries checks their number, the last text and the sum of
+// the segment before. So a leader may die at any step, and there may be two leaders. Entries that
 // do not add up to the totals are evidence and stay where they are.
 //
 // The newest entries and lines stay in the store, as many as Retention says. When the archive

@@ -8,8 +8,9 @@ import (
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 )
 
-// Rewind sets aside what the archive has of a history that the store has lost: what the store has
-// not removed, in every game. It must be called while no node runs. label names where it goes.
+// Rewind sets aside, in every game, the objects of the archive from a history that the store has
+// lost: entries and lines that the store has not removed by itself. It must be called while no node
+// runs. label names their folder.
 func Rewind(ctx context.Context, ledgers *ledgerstore.Store, label string) (archive.Rewound, error) {
 	var all archive.Rewound
 	if ledgers.Archive() == nil {

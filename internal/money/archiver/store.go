@@ -54,8 +54,9 @@ func (s *Service) trimLines(ctx context.Context, gameID, userID, base int64, lin
 	return reply.Err(scripts.LinesTrim)
 }
 
-// claimWalk reports whether this node shall look at every player's lines now.
-func (s *Service) claimWalk(ctx context.Context, interval time.Duration) (bool, error) {
+// claimLinesScan reports whether this node must scan the lines of every player now: one node does
+// so in each interval.
+func (s *Service) claimLinesScan(ctx context.Context, interval time.Duration) (bool, error) {
 	return s.db.TryAcquire(ctx, keys.LinesLookedAt(), idempotency.NewNonce(), interval)
 }
 

@@ -16,7 +16,7 @@ import (
 // Every buyer repeats a purchase under the same key until it succeeds. Each must be made exactly
 // once.
 func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
-	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := newFixture(t, db)

@@ -1,5 +1,5 @@
-// Package assets keeps each game's catalogue, what players own of it, and the purchase that turns
-// money into assets.
+// Package assets keeps each game's catalogue and the assets that players own, and sells assets for
+// money.
 //
 // A purchase is one script. It checks price, stock, per-user limit and funds, and writes money,
 // inventory, stock, ledger and the player's line, all of them or none. No lock is taken. The node

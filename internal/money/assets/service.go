@@ -146,8 +146,8 @@ func (s *Service) Patch(
 }
 
 // Delete removes an asset that was never sold and never promised as a prize. The caller must be an
-// operator or the server of the game. It returns forbidden, also for an asset of which somebody has
-// a piece or may get one; game_not_found, asset_not_found.
+// operator or the server of the game. It returns forbidden, also if somebody has a piece of the
+// asset or may get one; game_not_found, asset_not_found.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID, assetID int64) error {
 	if err := authorizeManage(caller, gameID); err != nil {
 		return err
@@ -180,9 +180,9 @@ func (s *Service) find(ctx context.Context, gameID, assetID int64) (Asset, error
 	return found[0], nil
 }
 
-// List returns a page of a game's catalogue by id, and the id after which the next page starts, 0
-// at the end. Players of the game, its server and operators may list what is on sale; players may
-// not include inactive assets. It returns forbidden, game_not_found.
+// List returns a page of a game's catalogue by id, and the id after which the next page starts, or
+// 0 on the last page. Players of the game, its server and operators may list the assets on sale;
+// only players may not include inactive ones. It returns forbidden, game_not_found.
 func (s *Service) List(
 	ctx context.Context, caller principal.Caller, gameID int64, q ListQuery,
 ) (page []Asset, next int64, err error) {
@@ -219,8 +219,8 @@ func (s *Service) List(
 	}
 }
 
-// ListOwned returns a page of what the calling player owns, by asset id, and the id after which the
-// next page starts, 0 at the end. It returns forbidden for other callers.
+// ListOwned returns a page of the calling player's assets by asset id, and the id after which the
+// next page starts, or 0 on the last page. It returns forbidden for other callers.
 func (s *Service) ListOwned(
 	ctx context.Context, caller principal.Caller, after int64, limit int,
 ) (page []OwnedAsset, next int64, err error) {

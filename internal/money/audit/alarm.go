@@ -30,17 +30,18 @@ type Halter interface {
 // conservationCause is the cause of a halt by the audit.
 const conservationCause = "conservation"
 
-// The audit that runs all the time looks at the totals of each game whose ledger has grown, and of
-// every game once a minute. In each look it also compares some wallets with their last lines, one
-// player after the other.
+// The running audit checks the totals of a game whenever its ledger has grown, and of every game
+// once a minute. Each check also compares watchedWallets wallets with their last lines, going
+// through the players in turn.
 const (
 	watchedWallets = 100 // of a game in one look
 	watchedGames   = 16  // games of which wallets are compared in one look
 	deltaLife      = 3 * time.Minute
 )
 
-// GameDelta is what a game has too much or too little of a token, as this node audited it last as
-// the leader. Anything but 0 that no operator has accepted stops the money of the game.
+// GameDelta is the difference of a token in a game at this node's last audit as the leader: units
+// missing or too many. A difference other than 0 stops the money of the game until an operator
+// accepts it.
 type GameDelta struct {
 	GameID    int64
 	TokenCode string
@@ -226,8 +227,8 @@ func (a *Alarm) compareSomeWallets(ctx context.Context, gameID int64) ([]moneyDe
 	return defects, nil
 }
 
-// differences returns by token what a wallet has too little of, compared with the newest lines. A
-// token that they do not have is not compared, unless there is no line at all.
+// differences returns, by token, the units that a wallet lacks compared with its newest lines. A
+// token without a line is compared only if the wallet has no line at all.
 func (w storedWallet) differences() map[string]wallet.Units {
 	if w.defect != nil {
 		return nil
@@ -258,16 +259,17 @@ func (w storedWallet) differences() map[string]wallet.Units {
 	return found
 }
 
-// AcceptedDefect is a difference that an operator has accepted: it stops the money no more, as long
-// as it stays what it is.
+// AcceptedDefect is a difference that an operator has accepted. It does not stop the money as long
+// as it does not change.
 type AcceptedDefect struct {
 	Account   string       `json:"account"` // "total" or "w<user>"
 	TokenCode string       `json:"tokenId"`
 	Units     wallet.Units `json:"deltaAmount,string"` // too little where it is positive
 }
 
-// Accept accepts what the audit has found in a game, so that its money goes on. The caller
-// must be an operator, the reason 1 to 200 characters. It returns forbidden, invalid_request.
+// Accept accepts the differences that the audit found in a game, so that its money moves again. The
+// caller must be an operator, the reason 1 to 200 characters. It returns forbidden,
+// invalid_request.
 func (a *Alarm) Accept(
 	ctx context.Context, caller principal.Caller, gameID int64, reason string,
 ) ([]AcceptedDefect, error) {

@@ -24,7 +24,7 @@ type Report struct {
 	// SumsAgree reports whether money is conserved in what the store has, whatever Stopped has.
 	SumsAgree bool         `json:"sumsAgree"`
 	Tokens    []TokenTotal `json:"tokens"`    // by token id
-	Stopped   []Stopped    `json:"stopped"`   // empty while nodes know of nothing wrong
+	Stopped   []StopReason `json:"stopped"`   // empty while nodes know of nothing wrong
 	CheckedAt time.Time    `json:"checkedAt"` // UTC
 }
 
@@ -32,8 +32,8 @@ type Report struct {
 func (r *Report) decide() { r.Balanced = r.SumsAgree && len(r.Stopped) == 0 }
 
 // TokenTotal shows where the units of one token are, in one game or summed over all. Totals may be
-// larger than a browser's number holds exactly, so each has its minor units beside it. A sum over
-// games stops at 2^63-1.
+// too large for a JavaScript number, so each is also given in minor units as text. A sum over games
+// stops at 2^63-1.
 type TokenTotal struct {
 	TokenCode    string        `json:"tokenId"` // code of the token
 	Minted       wallet.Amount `json:"minted"`  // what was brought in, less what was taken out
@@ -86,10 +86,10 @@ func New(db *redisdb.DB, ledgers *ledgerstore.Store, tokens Tokens) *Service {
 	return &Service{store{db, ledgers}, tokens}
 }
 
-// Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
-// totals that were folded from the ledger, the entries that were not folded yet and what was minted
-// are read at one instant of the game, so the report is exact at every instant and takes the same
-// time however many players there are. Then it reads what nodes noticed: halts and losses.
+// Audit compares the totals of a game, or of every game when gameID is 0 and sums them by token. It
+// reads the folded totals, the entries that are not folded yet and the minted units at one instant.
+// So the report is exact, and its time does not depend on the number of players. Then it reads the
+// halts and losses that nodes noticed.
 func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
 	games, err := s.ledgers.Games(ctx, gameID)
 	if err != nil {
@@ -181,8 +181,9 @@ func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, erro
 	return s.auditDeep(ctx, gameID, false)
 }
 
-// AuditFull is AuditDeep from the first entry of the ledger, with what is in the archive.
-func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, error) {
+// AuditFromFirstEntry is AuditDeep from the first entry of the ledger, including the archived ones,
+// instead of the last checkpoint.
+func (s *Service) AuditFromFirstEntry(ctx context.Context, gameID int64) (DeepReport, error) {
 	return s.auditDeep(ctx, gameID, true)
 }
 
@@ -242,8 +243,7 @@ type gameAudit struct {
 	heldCounted   bool
 }
 
-// start loads the last checkpoint of what has left the store, when there is one and not the full
-// ledger is wanted.
+// start loads the last checkpoint of the archived entries, unless there is none or full is set.
 func (a *gameAudit) start(ctx context.Context, full bool) error {
 	ends, err := a.ledgers.ReadEnds(ctx, []int64{a.gameID})
 	if err != nil {

@@ -4,10 +4,10 @@
 //
 //	minted == wallets + escrow + prizes + house
 //
-// Package wallet says what these are. The audit compares what was minted with the folded totals and
-// the entries behind them, all read at one instant. The deep audit also recounts every wallet,
-// looks at the last lines and replays the ledger. VerifyLedger reads the ledger from its first
-// entry, and everything that is in the archive.
+// Package wallet defines these. The audit compares what was minted with the folded totals and the
+// entries behind them, all read at one instant. The deep audit also recounts every wallet, looks at
+// the last lines and replays the ledger. VerifyLedger reads the ledger from its first entry, and
+// everything that is in the archive.
 //
 // The Alarm audits all the time: the leader calls it with the games that it has folded. Where money
 // is not conserved, it stops the money of that game until an operator has accepted what was found.

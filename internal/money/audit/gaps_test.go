@@ -86,7 +86,7 @@ func TestEachReaderOfTheLedgerMeetsAGapInItsOwnWay(t *testing.T) {
 			s := audit.New(db, ledgers, wallets)
 			deep, err := s.AuditDeep(t.Context(), game)
 			wantFound(t, "the deep audit", textOf(deep.Differences), err, c.deep)
-			full, err := s.AuditFull(t.Context(), game)
+			full, err := s.AuditFromFirstEntry(t.Context(), game)
 			wantFound(t, "the full audit", textOf(full.Differences), err, c.full)
 			verified, err := s.VerifyLedger(t.Context(), game, func(int64) {})
 			wantFound(t, "the verification", strings.Join(verified.Problems, "; "), err, c.verify)

@@ -11,9 +11,9 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Stopped is a reason why money does not move, or why some of it may be missing, that no operator
-// has accepted yet.
-type Stopped struct {
+// StopReason is why money does not move, or why some of it may be missing. An operator can accept
+// it; this one is not accepted yet.
+type StopReason struct {
 	GameID int64     `json:"gameId,omitzero"` // 0 for all games
 	Cause  string    `json:"cause"`           // of package history or moneyhalt, or one of those below
 	Reason string    `json:"reason"`          // a sentence for operators
@@ -27,9 +27,9 @@ const (
 	LayoutCause         = "layout"          // the store has keys of another layout
 )
 
-// readStopped returns the reasons for a game, for every game when gameID is 0: those of the history
-// first, then losses, then stopped games.
-func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, error) {
+// readStopped returns the stop reasons of a game, or of every game if gameID is 0. Those of the
+// history come first, then losses, then stopped games.
+func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]StopReason, error) {
 	status, err := history.ReadStatus(ctx, db)
 	if err != nil {
 		return nil, err
@@ -38,12 +38,12 @@ func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, 
 	if err != nil {
 		return nil, err
 	}
-	list := []Stopped{}
+	list := []StopReason{}
 	if s := status.Halt; s != nil {
-		list = append(list, Stopped{Cause: string(s.Cause), Reason: s.Sentence(), At: s.At.UTC()})
+		list = append(list, StopReason{Cause: string(s.Cause), Reason: s.Sentence(), At: s.At.UTC()})
 	}
 	for _, l := range status.NotAccepted() {
-		list = append(list, Stopped{
+		list = append(list, StopReason{
 			GameID: l.GameID, Cause: LossCause, At: l.At,
 			Reason: "the store lost " + l.Sentence() + "; an operator can accept it with: parlor store accept",
 		})
@@ -54,15 +54,15 @@ func readStopped(ctx context.Context, db *redisdb.DB, gameID int64) ([]Stopped, 
 			reason += fmt.Sprintf("; look with parlor audit --deep; an operator can accept it with: "+
 				"POST /api/v1/admin/games/%d/accept-audit", s.GameID)
 		}
-		list = append(list, Stopped{GameID: s.GameID, Cause: s.Cause, Reason: reason, At: s.At})
+		list = append(list, StopReason{GameID: s.GameID, Cause: s.Cause, Reason: reason, At: s.At})
 	}
-	return slices.DeleteFunc(list, func(s Stopped) bool {
+	return slices.DeleteFunc(list, func(s StopReason) bool {
 		return gameID != 0 && s.GameID != 0 && s.GameID != gameID
 	}), nil
 }
 
-// UnreadableReport returns the report on a store of which nothing but its record may be read. It is
-// not balanced, whatever the store has.
+// UnreadableReport returns the report on a store that this build must not read, except for its
+// installation record. The report is never balanced.
 func UnreadableReport(found redisdb.Installation) Report {
 	cause := NoInstallationCause
 	if found.HasOtherLayout() {
@@ -71,18 +71,18 @@ func UnreadableReport(found redisdb.Installation) Report {
 	now := time.Now().UTC()
 	return Report{
 		Tokens: []TokenTotal{}, CheckedAt: now,
-		Stopped: []Stopped{{Cause: cause, Reason: found.Problem(), At: now}},
+		Stopped: []StopReason{{Cause: cause, Reason: found.Problem(), At: now}},
 	}
 }
 
 // IsUnreadable reports whether nothing was audited: see UnreadableReport.
 func (r *Report) IsUnreadable() bool {
-	return slices.ContainsFunc(r.Stopped, func(s Stopped) bool {
+	return slices.ContainsFunc(r.Stopped, func(s StopReason) bool {
 		return s.Cause == NoInstallationCause || s.Cause == LayoutCause
 	})
 }
 
 // HasOnlyLosses reports whether all that nodes noticed are losses, which stop no money.
 func (r *Report) HasOnlyLosses() bool {
-	return !slices.ContainsFunc(r.Stopped, func(s Stopped) bool { return s.Cause != LossCause })
+	return !slices.ContainsFunc(r.Stopped, func(s StopReason) bool { return s.Cause != LossCause })
 }

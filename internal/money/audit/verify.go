@@ -23,11 +23,10 @@ type LedgerReport struct {
 	Problems    []string `json:"problems"`    // sentences; empty when it is whole
 }
 
-// VerifyLedger reads the whole ledger of a game, what is in the archive and what is in the store.
-// It checks that the segments are a chain which ends where the store goes on, that every entry sums
-// to zero, that checkpoints are what the entries before them add up to, and that the totals are the
-// sums of all entries. It also reads every archived line of the players. It calls progress after
-// each segment.
+// VerifyLedger reads the whole ledger of a game, from the archive and the store. It checks that the
+// segments are a chain that ends where the store begins, that every entry sums to zero, that each
+// checkpoint is the sum of the entries before it, and that the totals are the sums of all entries.
+// It also reads every archived line of the players. It calls progress after each segment.
 func (s *Service) VerifyLedger(ctx context.Context, gameID int64, progress func(entries int64)) (LedgerReport, error) {
 	v := ledgerCheck{Service: s, gameID: gameID, report: LedgerReport{GameID: gameID, Problems: []string{}}}
 	ends, err := s.ledgers.ReadEnds(ctx, []int64{gameID})

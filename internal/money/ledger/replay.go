@@ -37,8 +37,8 @@ func (t Totals) Add(e Entry) {
 	}
 }
 
-// AddFolded is Add without what was minted, which the scripts that mint keep, and without accounts
-// of an unknown kind.
+// AddFolded is Add without accounts of an unknown kind and without minted units, because the
+// scripts that mint count these.
 func (t Totals) AddFolded(e Entry) {
 	for _, p := range e.Postings {
 		if total, ok := totalOf[p.Kind]; ok && p.Kind != keys.AccountMint {

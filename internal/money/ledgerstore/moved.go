@@ -7,9 +7,8 @@ import (
 	"github.com/parlor-games/parlor/internal/money/ledger"
 )
 
-// Moved is what the ledgers of all games have grown by, as far as this node has folded them. Each
-// entry is folded by one node, so the sum over the nodes is all money that moved since they
-// started.
+// Moved is the entries and units that this node has folded, over all games. Each entry is folded by
+// one node, so the sum over all nodes is all money that moved since they started.
 type Moved struct {
 	Entries int64            // ledger entries
 	Units   map[string]int64 // minor units that came into an account, by code of the token; at most 2^63-1

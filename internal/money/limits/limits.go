@@ -119,10 +119,10 @@ func (s *Service) Read(ctx context.Context, gameID, userID int64, code string) (
 	return list, nil
 }
 
-// Set sets a player's own limits: a tighter one counts at once, a looser one in 24 hours, and
-// an exclusion is never shortened. The player may, and an operator, who can only tighten. It
-// returns the limits after it, and forbidden, user_not_found, token_not_found, invalid_request,
-// invalid_amount, and self_excluded when the exclusion would end earlier.
+// Set sets a player's own limits: a tighter one counts at once, a looser one in 24 hours, and an
+// exclusion is never shortened. Only the player may call it, and the operator, who can only
+// tighten. It returns the limits after it, and forbidden, user_not_found, token_not_found,
+// invalid_request, invalid_amount, and self_excluded when the exclusion would end earlier.
 func (s *Service) Set(ctx context.Context, caller principal.Caller, in Input) (Limits, error) {
 	gameID, err := s.authorize(ctx, caller, in.UserID)
 	if err != nil {

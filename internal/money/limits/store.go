@@ -182,16 +182,16 @@ func (s *Service) setLimits(ctx context.Context, c limitChange) error {
 	return apierror.VersionConflict
 }
 
-// stakeCount is what a player has staked of a token before there were limits for it, when the
-// player's last event had the number seq.
+// stakeCount is the stakes of a token that a player made before setting a limit for it, counted
+// when the player's last event had the number seq.
 type stakeCount struct {
 	seq   string
 	open  int    // rooms and tournaments with a stake
 	hours string // as scripts.WalletLimits has them
 }
 
-// countedPages bounds how many pages of lines are read to count stakes. What is older is taken as
-// not staked.
+// countedPages bounds the pages of lines that are read to count stakes. Older stakes are not
+// counted.
 const (
 	countedPages    = 20
 	countedPageSize = 1000

@@ -1,6 +1,6 @@
 // Package prizes sets units aside for winners and pays them out, each prize once.
 //
-// A source is what promises prizes: a season of a leaderboard or a tournament. Its units lie in a
+// A source is a season of a leaderboard or a tournament that promises prizes. Its units lie in a
 // ledger account of their own, apart from the stakes, so that what players hold is what is in
 // escrow at every instant.
 //

@@ -55,8 +55,9 @@ func (s *Service) Token(ctx context.Context, gameID int64, code string) (wallet.
 	return s.wallets.FindToken(ctx, gameID, code)
 }
 
-// CheckFunds returns forbidden when the actor may not promise prizes of a token from these funds:
-// the house is the operator's, and a server mints what the operator has given its game.
+// CheckFunds returns forbidden unless the actor may promise prizes of a token from these funds.
+// Only the operator may use the house, and a server may mint only tokens that the operator has
+// given its game.
 func (s *Service) CheckFunds(gameID int64, token wallet.Token, from Funds, actor string) error {
 	if !IsServer(actor) {
 		return nil
@@ -87,9 +88,9 @@ func (s *Service) CheckAsset(ctx context.Context, gameID, assetID int64) error {
 	return err
 }
 
-// Fund moves units into the account of a source, once however often it is called. It reports false
-// when the house has less, or the source was voided or paid: nothing has changed then. What a
-// server mints counts against what it may mint in a day. actor is the ActorID of who promised the
+// Fund moves units into the account of a source, once however often it is called. It returns false
+// and changes nothing when the house has too little, or the source was voided or paid. Units that a
+// server mints count against its daily limit. actor is the ActorID of the caller who promised the
 // prizes.
 //
 // It returns the codes of CheckFunds, limit_reached, and invalid_amount when too many units would
@@ -100,8 +101,8 @@ func (s *Service) Fund(
 	return s.FundSeason(ctx, gameID, source, token, units, from, actor, Budget{})
 }
 
-// Budget is what a leaderboard has promised for its scheduled times: the prizes of one season until
-// the scheduled end of the season. The zero Budget bounds nothing.
+// Budget bounds the prizes of a leaderboard: they are promised for one season until its scheduled
+// end. The zero Budget bounds nothing.
 type Budget struct {
 	Board   string // of the game
 	AtMS    int64  // ms at which the season is funded, by the store's clock
@@ -148,9 +149,9 @@ func (s *Service) FundSeason(
 	})
 }
 
-// Plan stores who gets what, once: the first plan that is whole counts, and a later one changes
-// nothing. Lines of nothing are left out. The units of all lines must be at most the pool. It
-// returns invalid_amount otherwise.
+// Plan stores the prizes of each winner. The first complete plan counts, and a later one changes
+// nothing. Plan leaves out lines without a prize. The units of all lines must be at most the pool.
+// It returns invalid_amount otherwise.
 func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines []Line) error {
 	if err := checkSource(source); err != nil {
 		return err
@@ -177,9 +178,9 @@ func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines [
 	return err
 }
 
-// Pay pays the lines of the plan that are not paid yet, and returns what is left of the pool to
-// where it came from. It reports whether everything is paid, also by an earlier call: false means
-// that there is no plan. A call that failed halfway is completed by the next one, of any node.
+// Pay pays the unpaid lines of the plan, and returns the rest of the pool to where it came from. It
+// returns true when everything is paid, also by an earlier call, and false when there is no plan. A
+// call that failed halfway is completed by the next one, of any node.
 func (s *Service) Pay(ctx context.Context, gameID int64, source string) (done bool, err error) {
 	if err := checkSource(source); err != nil {
 		return false, err
@@ -230,8 +231,8 @@ func (s *Service) ForgetBudget(ctx context.Context, gameID int64, board string) 
 	return s.store.forgetBudget(ctx, gameID, board)
 }
 
-// Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader
-// that was replaced does not fund it again.
+// Forget is ForgetPlan for a source that was removed. Its state stays for a minute, so that a
+// replaced leader does not fund it again.
 func (s *Service) Forget(ctx context.Context, gameID int64, source string) error {
 	return s.store.forget(ctx, gameID, source)
 }

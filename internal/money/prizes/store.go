@@ -136,8 +136,9 @@ func (s store) planFrom(ctx context.Context, gameID int64, source string, lines 
 	return reply.Err(scripts.PrizePlan)
 }
 
-// pay pays the next lines of a plan, and returns how far the prizes are at least then, without
-// PaidUnits. It returns redisdb.ErrStale when others have paid some of the lines meanwhile.
+// pay pays the next lines of a plan, and returns the state of the prizes after that, or an older
+// one if others pay too, without PaidUnits. It returns redisdb.ErrStale when others have paid some
+// of the lines.
 func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	lines, err := s.db.Client.LRange(ctx, keys.PrizePlan(gameID, p.Source),
 		int64(p.Next), int64(p.Next+s.linesAtOnce-1)).Result()

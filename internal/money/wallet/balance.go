@@ -6,9 +6,9 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 )
 
-// Balance is one token of a wallet as the wire shows it: the fields of the token, with "volume" for
-// what the player can spend instead of the supply, which is not set. Amount and HeldAmount are the
-// same numbers in minor units, as text.
+// Balance is one token of a wallet as on the wire: the fields of the token, in which "volume" is
+// the player's available balance instead of the supply. Amount and HeldAmount are the available and
+// the held balance in minor units, as text.
 type Balance struct {
 	Token
 	Spendable      Amount `json:"volume"`            // what the player can spend
@@ -56,8 +56,8 @@ const DefaultGrantsPerDay = 10_000
 // maxGrantLimit is as much as may exist of a token, in minor units.
 const maxGrantLimit Units = 4e18
 
-// dayLimit returns how much the grants of the game may mint in a day. It returns invalid_amount for
-// a limit that is no amount of the token.
+// dayLimit returns how much the grants of the game may mint in a day. It returns invalid_amount if
+// the limit is not an amount of the token.
 func (in GrantInput) dayLimit(t Token) (Units, error) {
 	if in.LimitPerDay != "" {
 		return in.LimitPerDay.ToUnits(t.Decimals)
@@ -107,8 +107,8 @@ type LedgerPage struct {
 	NextBefore int64 // BeforeLine of the next page, 0 at the end
 }
 
-// InsufficientFunds returns the error with its members: what the player can spend, what is
-// required, and of which token.
+// InsufficientFunds returns the error with its members: the available amount, the required amount
+// and the token.
 func InsufficientFunds(tokenID string, decimals int, available, required Units) *apierror.Error {
 	return apierror.InsufficientFunds.
 		WithReason("%s %s are needed and %s are there", required.Decimal(decimals), tokenID, available.Decimal(decimals)).

@@ -35,9 +35,8 @@ type Halter interface {
 	Check(gameID int64) error
 }
 
-// Players finds the game of a player. *users.Service does: a wallet is created when something is
-// first put into it, so only the users know who exists, and whose game's server may change the
-// wallet.
+// Players finds the game of a player; *users.Service implements it. A wallet is created with its
+// first credit, so only package users knows which players exist, and in which game.
 type Players interface {
 	// Game returns the id of the player's game. It returns user_not_found.
 	Game(ctx context.Context, userID int64) (int64, error)
@@ -100,8 +99,8 @@ func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (
 	return append(unfinished, gameIDs...), err
 }
 
-// Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
-// needs no leader: every fold is exact, whoever makes it.
+// Fold adds all ledger entries of a game that its totals do not contain yet to the totals. It needs
+// no leader, because folds by several nodes are exact too.
 func (s *Service) Fold(ctx context.Context, gameID int64) error {
 	return s.store.ledgers.Fold(ctx, gameID)
 }

@@ -51,9 +51,9 @@ func SharesByPlace(units Units, bps []int, places int) []Units {
 	return shares
 }
 
-// SplitTies returns what each player gets when tied players divide what their places get together.
-// places are those of the players, best first: 1, 1, 3. shares are what the places get, by their
-// number; a place without a share gets nothing. The units that cannot be divided go one each to the
+// SplitTies returns the share of each player when tied players divide the shares of their places.
+// places has the place of each player, best first, such as 1, 1, 3. shares has the share of each
+// place; a place beyond its end gets nothing. The units that cannot be divided go one each to the
 // first of the tied players.
 func SplitTies(shares []Units, places []int) []Units {
 	split := make([]Units, len(places))

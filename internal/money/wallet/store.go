@@ -202,8 +202,7 @@ const gamesPageSize = 1000
 
 // Wallets.
 
-// StoredBalance is one token of a wallet, in minor units: what the player can spend, and what is
-// held.
+// StoredBalance is one token of a wallet, in minor units: the available and the held balance.
 type StoredBalance struct{ Free, Held Units }
 
 // readWallet returns the balances of a player in a game by the code of the token.

@@ -16,14 +16,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ReasonResync is the reason of a user.balance that follows no change: it replaces what the player
-// was told before, because the store has lost something.
+// ReasonResync is the reason of a user.balance without a change. It replaces the balances that the
+// player received before, because the store has lost something.
 const ReasonResync = "resync"
 
-// EventSnapshot returns the player's balances as a JSON array of user.balance events, and the
-// position "<seq>-<nonce>" of the last event that they contain. There is no array when there is no
-// balance; the position of a player without events is "0-0". It returns store_unavailable.
-func (s *Service) EventSnapshot(ctx context.Context, gameID, userID int64) (position string, array []byte, err error) {
+// SnapshotBalances returns the player's balances as a JSON array of user.balance events, and the
+// position "<seq>-<nonce>" of the last event that they contain. The array is nil if the player has
+// no balance. The position of a player without events is "0-0". It returns store_unavailable.
+func (s *Service) SnapshotBalances(
+	ctx context.Context, gameID, userID int64,
+) (position string, array []byte, err error) {
 	balances, last, err := s.store.readWalletAndLastLine(ctx, gameID, userID)
 	if err != nil {
 		return "", nil, err

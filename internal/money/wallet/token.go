@@ -26,8 +26,8 @@ type Token struct {
 	Games    []TokenGame `json:"-"` // whose server keys may credit and debit it; only the operator sees them
 }
 
-// AppendToken appends the JSON of a token. Every paid room has it, so it is not made by reflection.
-// It is no method, because what embeds a Token would be encoded by it.
+// AppendToken appends the JSON of a token, without reflection because every paid room contains one.
+// It is not a method, because a type that embeds Token would then be encoded by it.
 func AppendToken(b []byte, t Token) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), t.ID, 10)
 	b = wire.AppendString(append(b, `,"tokenId":`...), t.Code)
@@ -63,8 +63,8 @@ type TokenGameInput struct {
 	MintLimitPerDay AmountInput `json:"mintLimitPerDay"` // 0 allows debits only
 }
 
-// DayLimit returns what the server keys of a game may mint in a day; false when they may not even
-// debit.
+// DayLimit returns the units that the server keys of a game may mint in a day. It returns false if
+// they may neither credit nor debit the token.
 func (t Token) DayLimit(gameID int64) (limit Units, given bool) {
 	for _, g := range t.Games {
 		if g.GameID == gameID {
@@ -206,7 +206,7 @@ func (v *validator) checkHexadecimal(field, text string) {
 	}
 }
 
-// CheckReason returns invalid_request unless a text can be the reason of what staff does: 1 to 200
+// CheckReason returns invalid_request unless a text is a valid reason for a staff action: 1 to 200
 // printable characters.
 func CheckReason(text string) error {
 	var v validator

@@ -53,8 +53,8 @@ func (e SettingErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads, converts and checks all settings. Its error is of type SettingErrors. The settings
-// are complete even then, with defaults in place of what is wrong, so that they can be shown.
+// Load reads, converts and checks all settings. Its error is of type SettingErrors. Even then the
+// settings are complete, with defaults in place of wrong values, so that they can be shown.
 func Load(mode Mode, from Sources) (Settings, error) {
 	l := loader{mode: mode, from: from, env: map[string]string{}}
 	for _, pair := range from.Environ {
@@ -307,8 +307,8 @@ const (
 
 var uniqueLocal = netip.MustParsePrefix("fc00::/7")
 
-// untrustworthy returns what is wrong with a list of trusted proxies: the addresses that it trusts
-// can choose the address that counts.
+// untrustworthy returns why a list of trusted proxies is too wide: every address in it can choose
+// the client address that counts.
 func untrustworthy(networks []netip.Prefix) (problems []string) {
 	sum := uint64(0)
 	for i, network := range networks {

@@ -127,7 +127,7 @@ var docs = map[string]string{
 // IsSet reports whether the setting with this name was set, rather than left at its default.
 func (s *Settings) IsSet(name string) bool { return s.origins[name] != FromDefault }
 
-// Warnings returns what is allowed and still looks like a mistake, each a sentence with the
+// Warnings returns a sentence for each setting that is allowed but looks like a mistake, with the
 // correction.
 func (s *Settings) Warnings() []string { return s.warnings }
 

@@ -80,9 +80,8 @@ type TokenTotal struct {
 	Minted, Wallets, Escrow, House int64
 }
 
-// Run migrates a store, or goes on with a migration that was interrupted. It returns ErrRunning
-// while another one runs, and an error that says what is wrong with a store that cannot be
-// migrated: then nothing was written.
+// Run migrates a store, or resumes an interrupted migration. It returns ErrRunning while another
+// one runs. If the store cannot be migrated it writes nothing and returns an error with the cause.
 func Run(ctx context.Context, db *redisdb.DB, o Options) (Result, error) {
 	if o.Lease <= 0 {
 		o.Lease = DefaultLease

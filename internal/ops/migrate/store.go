@@ -104,9 +104,9 @@ func (s *store) useLease(reply redisdb.Reply) error {
 // errLeaseLost means that the process was paused, or the store was away, for longer than the lease.
 var errLeaseLost = errors.New("the migration has lost its lease; run it again to go on")
 
-// renew makes the lease longer when an eighth of it is over, and returns errLeaseLost for one that
-// is over: what was read meanwhile may be of a store that another process has migrated. A pass
-// without a lease does nothing.
+// renew extends the lease when an eighth of it has passed. It returns errLeaseLost if the lease has
+// expired, because another process may have migrated the store since. A pass without a lease does
+// nothing.
 func (s *store) renew(ctx context.Context) error {
 	if s.value == "" || time.Since(s.renewedAt) < s.lease/renewals {
 		return nil

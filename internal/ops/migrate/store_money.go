@@ -106,10 +106,10 @@ type walletOf struct {
 	free, held     map[string]string // units by code
 }
 
-// convertLines returns the lines of a wallet, and what the player had of each token after the last
-// line that has it. The last line has the number of the player's last event, and the lines before
-// it count back from there: so events go on where they were. What is held stands in the last line
-// of each token, where today's nodes look for it; layout 1 did not store it in lines.
+// convertLines returns the lines of a wallet, and the player's balance of each token after its last
+// line. The last line has the number of the player's last event, and the lines before it count back
+// from there: so the numbers of events continue. The last line of each token gets the held balance,
+// because today's nodes read it there; layout 1 did not store it in lines.
 func (p *passState) convertLines(
 	ctx context.Context, w walletOf, lineCount, seq int64,
 ) ([]record, map[string]string, error) {
@@ -164,8 +164,8 @@ func (p *passState) convertLines(
 	return records, last, nil
 }
 
-// lastLines returns the balance after the last line of each token of a wallet, and the numbers of
-// these lines with what is held then.
+// lastLines returns the balance of each token after its last line in a wallet, and the number of
+// that line with the held balance.
 func (p *passState) lastLines(ctx context.Context, w walletOf) (map[string]string, map[int64]string, error) {
 	last, places := map[string]string{}, map[int64]string{}
 	to := "+"
@@ -421,7 +421,7 @@ const migratedReceipt = "migrated\x1f"
 const receiptDigits = 16
 
 // convertReceipt returns a receipt in every place in which today's nodes look for it. A player and
-// a game's server have one such place; what an operator did may be of any game.
+// a game's server have one such place. A receipt of the operator may belong to any game.
 func (p *passState) convertReceipt(k oldKey, raw rawKey) []record {
 	caller, digest, _ := strings.Cut(k.Text, ":")
 	if raw.expiresAtMS <= 0 || strings.HasPrefix(digest, "call:") { // of a resend within a minute

@@ -52,8 +52,8 @@ func (p *passState) convertPair(k oldKey, pair map[string]string) []record {
 	return records
 }
 
-// convertRefresh adds what today's families have. When it began is not known, so it began with its
-// player: whatever ends the sessions of a player ends it too.
+// convertRefresh adds the fields of today's families. The start of a family is unknown, so it gets
+// that of its player; ending the player's sessions then ends it too.
 func (p *passState) convertRefresh(k oldKey, raw rawKey) []record {
 	p.isFirst(k, countSessions)
 	if raw.expiresAtMS <= 0 {

@@ -113,7 +113,7 @@ func (r *oldRoom) hasEnded() bool {
 }
 
 // convertRoom returns a room with a new id, and its places in indexes. Its events are not migrated:
-// who follows the room reads it anew.
+// its followers read the room again.
 func (p *passState) convertRoom(k oldKey, raw rawKey) ([]record, error) {
 	if _, isOld := raw.hash["set"]; !isOld {
 		if _, isNew := raw.hash["settings"]; isNew {

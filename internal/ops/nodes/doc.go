@@ -1,4 +1,4 @@
-// Package nodes shows the operator what each node last said of itself.
+// Package nodes shows the operator the last report of each node about itself.
 //
 // A node writes one report every five seconds to one hash in the store, with what it counted in the
 // last five minutes, so that a plot is there at once and a reader needs no node but the one that it

@@ -74,8 +74,7 @@ func (s *Service) OtherServes(ctx context.Context) bool {
 	return any
 }
 
-// balances reports whether a node says that it takes connections: that it has its store and does
-// not drain.
+// balances asks a node whether it accepts connections: whether it has its store and does not drain.
 func (p peers) balances(ctx context.Context, address string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+p.path, http.NoBody)
 	if err != nil {

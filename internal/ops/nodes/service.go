@@ -69,8 +69,8 @@ type Report struct {
 	Recent     Recent    `json:"recent"`
 }
 
-// Recent is what a node counted in each of the last intervals, oldest first; all lists are equally
-// long.
+// Recent has a node's counts of each of the last intervals, oldest first. All lists have the same
+// length.
 type Recent struct {
 	IntervalSeconds int                 `json:"intervalSeconds"`
 	Until           time.Time           `json:"until"` // end of the last interval
@@ -116,16 +116,16 @@ func New(db *redisdb.DB, o Options) *Service {
 	return s
 }
 
-// Announce writes the first report. A node calls it before it reads the layout of the store for the
-// last time at its start: so either who raises the layout sees the node, or the node sees the new
-// layout. A store that is full takes no report, and the node starts there too.
+// Announce writes the first report. A starting node calls it before its last read of the store's
+// layout. So either the process that raises the layout sees the node, or the node sees the new
+// layout. A full store accepts no report; the node starts anyway.
 func (s *Service) Announce(ctx context.Context) { s.write(ctx, false) }
 
 // Withdraw removes the report of a node that does not start.
 func (s *Service) Withdraw(ctx context.Context) { _ = s.store.remove(ctx, s.options.ID) }
 
 // Run reports every Interval until ctx ends, and then removes the report. A report that cannot be
-// written is not missed: the next one has what it had.
+// written is skipped, because the next one contains the same.
 func (s *Service) Run(ctx context.Context) error {
 	s.last = s.options.Read()
 	s.report.set(s.last)

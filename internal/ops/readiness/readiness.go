@@ -38,11 +38,11 @@ const (
 // Report is a node's knowledge of its store.
 type Report struct {
 	Started bool // the store met the requirements once
-	// Ready means that a master takes writes, that the store keeps what its mode promises, and that
-	// this build reads the layout of the store.
+	// Ready means that a master accepts writes, that the store provides the durability of its mode,
+	// and that this build can read the layout of the store.
 	Ready bool
-	// Keeps is what an acknowledged change survives now, the least of the masters that were reached
-	// last; "" before any was.
+	// Keeps is the current durability of acknowledged changes: the weakest of the masters that were
+	// reached last, or "" before any was.
 	Keeps  redisdb.Promise
 	Checks []Check
 }
@@ -123,10 +123,9 @@ func (m *Monitor) BeforeReady(prepare func(context.Context) error) { m.prepare =
 // its place: then it may have another past.
 func (m *Monitor) Changes() uint64 { return m.changes.Load() }
 
-// OwnOutages makes the monitor the only one who logs that the store is away: a line when that
-// begins, and one at its end with the number of calls that were refused meanwhile, as
-// unavailableCalls counts them. Errors of the store that others log are dropped then. Call it
-// before Run.
+// OwnOutages makes the monitor the only logger of outages of the store. It writes a line at the
+// start, and one at the end with the number of failed calls that unavailableCalls counted. During
+// an outage it drops errors of the store that others log. Call it before Run.
 func (m *Monitor) OwnOutages(errs *logs.StoreErrors, unavailableCalls func() int64) {
 	m.storeErrors, m.unavailableCalls = errs, unavailableCalls
 }

@@ -263,7 +263,7 @@ func run(t *testing.T, s *redistest.Server) *Monitor {
 const noticeLimit = 4 * time.Second
 
 func TestAPromiseThatTheStoreBreaksLaterIsNoticedAndSoIsItsReturn(t *testing.T) {
-	s := redistest.StartFor(t, "--appendonly", "yes")
+	s := redistest.StartForTest(t, "--appendonly", "yes")
 	m := run(t, s)
 	server := redistest.Dial(t, s)
 	set := func(name, value string) func() *redis.StatusCmd {
@@ -301,7 +301,7 @@ func TestAPromiseThatTheStoreBreaksLaterIsNoticedAndSoIsItsReturn(t *testing.T) 
 }
 
 func TestANodeThatCannotReadTheStoreAnyMoreIsNotReady(t *testing.T) {
-	s := redistest.StartFor(t, "--appendonly", "yes")
+	s := redistest.StartForTest(t, "--appendonly", "yes")
 	m := run(t, s)
 	server := redistest.Dial(t, s)
 	redistest.Eventually(t, "the node is ready", m.IsReady)
@@ -319,7 +319,7 @@ func TestANodeThatCannotReadTheStoreAnyMoreIsNotReady(t *testing.T) {
 }
 
 func TestAFullStoreIsReady(t *testing.T) {
-	s := redistest.StartFor(t, "--appendonly", "yes")
+	s := redistest.StartForTest(t, "--appendonly", "yes")
 	m := run(t, s)
 	server := redistest.Dial(t, s)
 	testkit.Check(t, server.ConfigSet(t.Context(), "maxmemory", "1").Err())

@@ -77,8 +77,8 @@ func (l *laterRecords) take() []record {
 	return list
 }
 
-// Run writes one line a minute for each server key whose writes are counted, and appends what the
-// store did not take before. When ctx ends, it writes what is left into the log.
+// Run writes one line a minute for each server key whose writes are counted, and appends the
+// records that the store did not accept before. When ctx ends, it logs the rest.
 func (s *Service) Run(ctx context.Context) error {
 	lines, attempts := time.NewTicker(tallyInterval), time.NewTicker(laterInterval)
 	defer lines.Stop()

@@ -87,10 +87,10 @@ type Write struct {
 	IsRoutine     bool // a game's server does it for each player or each round, and it moves no money
 }
 
-// Record logs a write and appends it to the trail before ctx ends. It returns no error: the write
-// has happened, and the log has what the store did not take. Routine of a server key is counted in
-// the log instead, and so is what a server key failed to write: Run appends it when the store is
-// back.
+// Record logs a write and appends it to the trail before ctx ends. It returns no error, because the
+// write has happened and the log has every record. Routine writes of a server key are only counted
+// in the log. So are records of a server key that the store did not accept; Run appends them when
+// the store is back.
 func (s *Service) Record(ctx context.Context, w Write) {
 	act := Act{
 		Actor: actorOf(w.Caller), Action: cut(w.Action), Target: cut(w.Target), RequestID: cut(w.RequestID),

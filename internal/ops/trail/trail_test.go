@@ -294,7 +294,7 @@ func TestTheRoutineOfAServerKeyIsCountedInTheLog(t *testing.T) {
 // What a server key failed to write is no line each: it is in the trail once the store is back, or
 // in the log when the node ends without it.
 func TestWhatAServerKeyFailedToWriteIsRecordedWhenTheStoreIsBack(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(store.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	f := newFixture(t, db)

@@ -38,9 +38,9 @@ func (n Node) String() string {
 	return cmp.Or(n.Version, "unknown version") + " on " + cmp.Or(n.Host, "unknown host") + " (" + n.ID + ")"
 }
 
-// Read returns what Finish would do now. It returns a redisdb.RequirementError, beside the plan,
-// for a store that this build does not read.
-func Read(ctx context.Context, db *redisdb.DB) (Plan, error) {
+// ReadPlan returns what Finish would do now. For a store that this build cannot read, it returns
+// the plan and a redisdb.RequirementError.
+func ReadPlan(ctx context.Context, db *redisdb.DB) (Plan, error) {
 	return read(ctx, db, redisdb.OldestLayout(), redisdb.NewestLayout())
 }
 

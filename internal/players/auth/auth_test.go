@@ -485,7 +485,7 @@ func TestATicketIsValidOnce(t *testing.T) {
 }
 
 func TestWithoutAStoreSignInsFailAndTokensStayValid(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	f := open(t, db)

@@ -48,8 +48,9 @@ func (s *Service) IssueConsoleLink(
 	return link, s.store.saveConsoleLink(ctx, secret.Digest(link.Secret), key, link.ExpiresIn)
 }
 
-// adminKeyFingerprint identifies an operator's key, in whatever order the keys are. It is a digest
-// of the key's digest, so the store has nothing that a bearer token is compared with.
+// adminKeyFingerprint identifies an operator's key regardless of its place in the settings. It is a
+// digest of the key's digest, so the store never has the value that a bearer token is compared
+// with.
 func adminKeyFingerprint(digest [sha256.Size]byte) string {
 	sum := sha256.Sum256(append([]byte("console\x00"), digest[:]...))
 	return hex.EncodeToString(sum[:16])
@@ -113,9 +114,8 @@ func (s *Service) addConsoleSession(ctx context.Context, session consoleSession)
 	return s.store.saveConsoleSession(ctx, session, ConsoleSessionTTL, dropped)
 }
 
-// AuthenticateConsole returns the operator whose session has a secret. The store is asked each
-// time, so that a session that was closed is over on every node at once. It returns
-// unauthenticated.
+// AuthenticateConsole returns the operator whose session has a secret. It asks the store each time,
+// so that a closed session ends on every node at once. It returns unauthenticated.
 func (s *Service) AuthenticateConsole(ctx context.Context, sessionSecret string) (Authentication, error) {
 	if sessionSecret == "" || len(sessionSecret) > maxRefreshOrTicketBytes {
 		return Authentication{}, errConsoleSession

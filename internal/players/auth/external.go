@@ -125,8 +125,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// externalProof is by what a token of an outside issuer was verified, so that it can be verified
-// anew without the token: the same issuer must still have the same key.
+// externalProof names the issuer and key that verified a token of an outside issuer. With it the
+// session can be checked later without the token: the issuer must still have the key.
 type externalProof struct {
 	Issuer    string `json:"issuer"`
 	Audience  string `json:"audience"`

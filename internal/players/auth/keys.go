@@ -20,10 +20,10 @@ func newKeyRing(signing, admin [][]byte) *keyRing {
 	return k
 }
 
-// SetKeys replaces the keys, as in Options. What only a key that is gone had signed is valid no
-// more: its tokens, its sessions of the console, and its sockets, which are closed with 4001. Like
-// New it panics on a missing or short signing key.
-func (s *Service) SetKeys(signing, admin [][]byte) {
+// SetSigningAndAdminKeys replaces the keys of Options. Tokens and console sessions that were signed
+// by a removed key become invalid, and their sockets are closed with 4001. Like New, it panics on a
+// missing or short signing key.
+func (s *Service) SetSigningAndAdminKeys(signing, admin [][]byte) {
 	next := newKeyRing(signing, admin)
 	before := s.keys.Swap(next)
 	isGone := false

@@ -22,8 +22,8 @@ const (
 )
 
 // keySetFetcher fetches key sets from public addresses. The settings of a game name the address, so
-// it must not become a way to reach what only this node can reach, or to learn what is there:
-// addresses that are not public are refused, and every failure takes the same time.
+// it must not give access to, or information about, hosts that only this node can reach: the
+// fetcher refuses addresses that are not public, and every failure takes the same time.
 type keySetFetcher struct {
 	client  *http.Client
 	timeout time.Duration // of a fetch, and the time after which a failed one returns
@@ -59,8 +59,8 @@ func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
 
 var errNotPublic = errors.New("the address of the key set is not public")
 
-// notPublic are the networks beside those that package netip knows by name which are not, or not
-// always, reached over the internet (RFC 6890, and the registries of IANA that it started).
+// notPublic lists networks that may not be reachable over the internet (RFC 6890 and the IANA
+// registries that it started). Those for which package netip has a method are not listed.
 var notPublic = parsePrefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // between a provider and its customers, RFC 6598
@@ -73,8 +73,9 @@ var notPublic = parsePrefixes(
 	"240.0.0.0/4",     // reserved, and the broadcast address
 )
 
-// publicIPv6 is all that is routed on the internet (RFC 4291); notPublicIPv6 is what it holds for
-// other purposes. Translated and tunnelled addresses hold an IPv4 address, which may be any.
+// publicIPv6 has all addresses that are routed on the internet (RFC 4291), and notPublicIPv6 its
+// parts for other purposes. Translated and tunnelled addresses are among those because they may
+// contain any IPv4 address.
 var (
 	publicIPv6    = netip.MustParsePrefix("2000::/3")
 	notPublicIPv6 = parsePrefixes(
@@ -93,8 +94,8 @@ func parsePrefixes(list ...string) []netip.Prefix {
 	return prefixes
 }
 
-// isPublic reports whether an address is one host's on the internet. An IPv4 address that is
-// written as IPv6 counts as what it is.
+// isPublic reports whether an address is that of one host on the internet. An IPv4 address in IPv6
+// form counts as IPv4.
 func isPublic(address netip.Addr) bool {
 	address = address.Unmap()
 	holds := func(network netip.Prefix) bool { return network.Contains(address) }
@@ -104,8 +105,8 @@ func isPublic(address netip.Addr) bool {
 	return address.IsGlobalUnicast() && !address.IsPrivate() && !slices.ContainsFunc(notPublic, holds)
 }
 
-// fetch returns the keys at an address. A failure takes the fetcher's time-out, whatever the cause:
-// a port that is closed, one that does not answer, or an answer that is no key set.
+// fetch returns the keys at an address. Every failure takes the fetcher's full time-out: a closed
+// port, no response, or a response that is not a key set.
 func (f keySetFetcher) fetch(ctx context.Context, address string) (keyfunc.Keyfunc, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()

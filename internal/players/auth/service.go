@@ -78,8 +78,8 @@ func (s *Service) ForgetStore() { s.store.forget() }
 // sockets are closed with 4001.
 func (s *Service) SetAcceptedEpoch(epoch int64) { s.sessions.SetAcceptedEpoch(epoch) }
 
-// New returns a service, in which the games end sessions from now on. It panics on a missing or
-// short signing key: settings are checked before.
+// New returns a service and makes games end their sessions through it. It panics if a signing key
+// is missing or too short, because the settings were checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
 		&o.AccessTTL: 15 * time.Minute,
@@ -243,8 +243,8 @@ type ExchangeInput struct {
 	Avatar       wire.Nullable[string] // replaces the player's; absent leaves it, null removes it
 }
 
-// Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
-// but a server, account_suspended, invalid_request and limit_reached.
+// Exchange signs in a player for whom a game's server vouches. Only a server may call it. It
+// returns forbidden, account_suspended, invalid_request and limit_reached.
 func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (SignInResult, error) {
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
@@ -315,10 +315,10 @@ func (s *Service) identity(
 	return users.Identity{GameID: game, Kind: kind, Digest: digest}, err
 }
 
-// giveSignupGrant gives a new player the signup grant of the game, unless a player who is deleted
-// had it with the same identity. When the store fails, so does the sign-in, and the next one tries
-// again; a grant that the wallet refuses, since its token is gone or the grants of the day have
-// reached their limit, must not keep players out: a later sign-in tries again.
+// giveSignupGrant gives a new player the signup grant of the game, unless a deleted player with the
+// same identity had it. When the store fails, the sign-in fails too and the next one tries again.
+// When the wallet refuses the grant, because its token no longer exists or the day's limit of
+// grants is reached, the sign-in succeeds and a later one tries again.
 func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user users.User) (users.User, error) {
 	if user.GrantGiven {
 		return user, nil
@@ -342,8 +342,8 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 	return user, s.users.MarkGrantGiven(ctx, user.ID)
 }
 
-// finishSignIn starts a family of refresh tokens for a player who has signed in, by a server key or
-// "".
+// finishSignIn starts a family of refresh tokens for a player who has signed in. serverKeyID is the
+// server key that vouched for the player, or "".
 func (s *Service) finishSignIn(
 	ctx context.Context, game games.Game, user users.User, serverKeyID string,
 ) (SignInResult, error) {
@@ -725,7 +725,7 @@ func (s *Service) authenticate(ctx context.Context, bearer string) (Authenticati
 }
 
 // adminKeyID returns the place, from 1, of the operator's key with this digest, or 0. It compares
-// all of them, so that the time does not tell which one came close.
+// all keys, so that its time does not depend on which key matches.
 func (s *Service) adminKeyID(digest [sha256.Size]byte) (id int) {
 	digests := s.keys.Load().adminDigests
 	for i := range digests {

@@ -65,8 +65,8 @@ func (s *Service) UnsuspendUser(ctx context.Context, user int64) error {
 	return s.sessions.Unsuspend(ctx, user)
 }
 
-// EndSession ends one session of a player, by its family of refresh tokens. It has no Caller: it
-// serves Logout, where the token is what entitles. Repeating it changes nothing.
+// EndSession ends one session of a player, by its family of refresh tokens. It has no Caller,
+// because Logout calls it and the token itself is the permission. Repeating it changes nothing.
 func (s *Service) EndSession(ctx context.Context, user int64, family string) error {
 	// Ended before it is deleted, so that a repeated call completes one that failed.
 	if err := s.sessions.EndFamily(ctx, user, family); err != nil {
@@ -76,8 +76,8 @@ func (s *Service) EndSession(ctx context.Context, user int64, family string) err
 }
 
 // EndUserSessions ends every session that a player has begun, and closes the sockets with a code,
-// sessions.CloseEnded or sessions.CloseForbidden. The player may sign in again. It has no Caller:
-// other packages call it, which decide who may. It returns user_not_found.
+// sessions.CloseEnded or sessions.CloseForbidden. The player may sign in again. It has no Caller,
+// because the packages that call it authorize the request. It returns user_not_found.
 func (s *Service) EndUserSessions(ctx context.Context, user int64, code int) error {
 	beganBy, err := s.store.endUserSessions(ctx, user)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Service) EndUserSessions(ctx context.Context, user int64, code int) err
 	return s.sessions.EndUser(ctx, user, beganBy, code)
 }
 
-// EndDeletedUserSessions ends every session of a player who is gone, whenever it begins. It has no
-// Caller, as EndUserSessions.
+// EndDeletedUserSessions ends every session of a deleted player, including sessions that begin
+// later. Like EndUserSessions it has no Caller.
 func (s *Service) EndDeletedUserSessions(ctx context.Context, user int64) error {
 	if err := s.store.deleteAllFamilies(ctx, user); err != nil {
 		return err
@@ -119,10 +119,10 @@ type externalWatch struct {
 // anew, as while the store is down.
 const maxExternalCheckAge = 55 * time.Minute
 
-// WatchSession calls onEnd with a close code, once, when the session of a player ends, at once when
-// it is over already. A session of an outside issuer also ends when the game no longer accepts the
-// issuer or the issuer has dropped the key, and any other when its signing key is removed. onEnd
-// must not block. The caller must call stop.
+// WatchSession calls onEnd once with a close code when the session of a player ends, or at once if
+// it has ended already. A session of an outside issuer also ends when the game no longer accepts
+// the issuer or the issuer has dropped the key, and any other when its signing key is removed.
+// onEnd must not block. The caller must call stop.
 func (s *Service) WatchSession(a Authentication, onEnd func(code int)) (stop func()) {
 	var once sync.Once
 	end := func(code int) { once.Do(func() { onEnd(code) }) }

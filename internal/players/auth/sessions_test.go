@@ -220,7 +220,7 @@ func TestATicketOfAnEndedSessionIsRefused(t *testing.T) {
 }
 
 func TestANodeThatWasCutOffCatchesUp(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	here := open(t, db)

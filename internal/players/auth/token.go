@@ -162,8 +162,8 @@ type cachedToken struct {
 	verifyAgainAt  time.Time // the token must be verified again
 }
 
-// verifiedTokenCacheSize is more than the sockets and callers of a busy node, who come back all at
-// once after a restart of another. A token takes about 400 bytes while it is there.
+// verifiedTokenCacheSize is more than the sockets and callers of a busy node, which all reconnect
+// at once after another node restarts. A cached token takes about 400 bytes.
 const verifiedTokenCacheSize = 1 << 16
 
 func newVerifiedTokenCache() verifiedTokenCache {

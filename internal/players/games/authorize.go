@@ -33,9 +33,9 @@ func errOfGame(ctx context.Context, finder Finder, caller principal.Caller, game
 	return err
 }
 
-// CheckStakeAge returns forbidden to a player whose account is younger than the game asks of those
-// who stake something; things are what they stake it in. It costs no round trip in a game that does
-// not ask.
+// CheckStakeAge returns forbidden if the player's account is younger than the game requires for
+// stakes. things names the kind of stake in the error. It costs no round trip in a game without
+// this rule.
 func CheckStakeAge(
 	ctx context.Context, finder Finder, createdAt func(ctx context.Context, userID int64) (time.Time, error),
 	caller principal.Caller, things string,

@@ -132,8 +132,8 @@ func (q Quotas) Of(name QuotaName) int64 {
 	return 0
 }
 
-// Reached returns limit_reached with the members limit and max, for a game that has as much of one
-// kind as it may.
+// Reached returns limit_reached, with the members limit and max, for a game that has reached a
+// quota.
 func (q Quotas) Reached(name QuotaName) error {
 	return apierror.ReachedQuota(string(name), q.Of(name))
 }

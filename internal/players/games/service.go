@@ -193,8 +193,8 @@ func (s *Service) Find(ctx context.Context, id int64) (Game, error) {
 	return s.cache.get(ctx, id, s.store.load)
 }
 
-// CountPlayer counts a player who is about to be made against what the game may have in a day. It
-// has no Caller, as Find. It returns game_not_found and limit_reached.
+// CountPlayer counts a new player against the daily quota of the game, before the player is
+// created. Like Find it has no Caller. It returns game_not_found and limit_reached.
 func (s *Service) CountPlayer(ctx context.Context, id int64) error {
 	game, err := s.Find(ctx, id)
 	if err != nil {
@@ -261,11 +261,11 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 // patchAttempts bounds how often a change is repeated because another editor was faster.
 const patchAttempts = 16
 
-// Patch changes a game. It is for the operator, and for the game's server as far as name, origins,
-// rules for saves and time-outs go. The sessions of an issuer that is no longer listed end. It
-// returns forbidden with every field that is the operator's, game_not_found, invalid_request with
-// every faulty field, token_not_found or invalid_amount for the signup grant, and version_conflict
-// when the caller named a version that is no longer the newest.
+// Patch changes a game. The operator may change all fields, the game's server only name, origins,
+// rules for saves and time-outs. The sessions of an issuer that is no longer listed end. It returns
+// forbidden with every field that only the operator may change, game_not_found, invalid_request
+// with every faulty field, token_not_found or invalid_amount for the signup grant, and
+// version_conflict when the caller named a version that is no longer the newest.
 func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p PatchInput) (Game, error) {
 	if _, err := s.Get(ctx, caller, id); err != nil {
 		return Game{}, err

@@ -36,8 +36,8 @@ const (
 	maxStateNameBytes = 64
 )
 
-// WriterOf returns who may write a name, by the longest prefix that it begins with, and what
-// follows that prefix. The writer is "" when no prefix fits.
+// WriterOf returns the writer for the longest prefix of a name, and the rest of the name. The
+// writer is "" when no prefix matches.
 func (k StateKeys) WriterOf(name string) (writer StateWriter, rest string) {
 	longest := -1
 	for prefix, w := range k {

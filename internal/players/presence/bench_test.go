@@ -30,7 +30,7 @@ func cpuOf(b *testing.B, db *redisdb.DB) (used time.Duration) {
 // 2,500 rooms, on one node, who do nothing; how much of that it uses without any; and what it costs
 // that all of them come.
 func BenchmarkStoreOf10000IdleSockets(b *testing.B) {
-	store := redistest.StartFor(b)
+	store := redistest.StartForTest(b)
 	db := testkit.Must(redisdb.Open(store.URL()))(b)
 	b.Cleanup(func() { _ = db.Close() })
 	f := newFixture(b, db)

@@ -83,9 +83,9 @@ func (s *Service) takeBatch() []pendingChange {
 	return batch
 }
 
-// repeatInto has the change of a room, which has some changed members already, store all others as
-// well. Members that one call cannot name must not count as gone: where changed members take their
-// place, the next call repeats. Service.mu must be held.
+// repeatInto adds all other members to a room's change, which has the changed ones already. If one
+// call cannot name all members, the next one repeats, so that none counts as gone. Service.mu must
+// be held.
 func (s *Service) repeatInto(p *pendingChange, changed int) {
 	var stored []int64
 	for id, m := range p.room.members {

@@ -383,7 +383,7 @@ func TestThePlayersOfADeadNodeAreAnnouncedOnceByWhoeverIsLeft(t *testing.T) {
 // What a node sends that was frozen, or cut off, until its lease was over is refused. It takes a
 // new lease and announces its players again.
 func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	proxy := redistest.StartProxy(t, store.Addr)
 	f := newFixture(t, openAt(t, store.URL()))
 	cut := startNodeOn(t, openAt(t, "redis://"+proxy.Addr), presence.Options{Lease: shortLease})
@@ -404,7 +404,7 @@ func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
 
 // Nobody can renew a lease while the store does not answer, so none ends by that.
 func TestAnOutageOfTheStoreIsNotALossOfNodes(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	f := newFixture(t, openAt(t, store.URL()))
 	nodes := make([]*node, 3)
 	r := f.newRoom(len(nodes))
@@ -456,7 +456,7 @@ func TestWhatTheStoreLostIsStoredAgain(t *testing.T) {
 
 // What nothing changes is repeated without a write.
 func TestARepetitionWritesNothing(t *testing.T) {
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	db := openAt(t, store.URL())
 	f := newFixture(t, db)
 	n := f.startNode(presence.Options{Lease: time.Hour, RepeatAfter: time.Hour})

@@ -160,8 +160,8 @@ func (s *Service) Unsubscribed(topic string, userID int64) {
 	}
 }
 
-// EventAdded looks for what changes who is connected: a seat that a player takes, and the end of a
-// room.
+// EventAdded handles the events that change who is connected: a player takes a seat, or a room
+// ends.
 func (s *Service) EventAdded(topic, eventType string, eventJSON []byte) {
 	switch eventType {
 	case events.RoomJoined.Name:
@@ -230,8 +230,8 @@ func (s *Service) removeMember(r *room, userID int64, m *member) {
 	}
 }
 
-// Run renews the lease and stores what changes until ctx ends. What is left then ends with the
-// lease, which is renewed a last time: the players of a node that stops have that long to open a
+// Run renews the lease and stores changes until ctx ends. Then it renews the lease a last time;
+// connections that remain end with it. So the players of a stopping node have that long to open a
 // socket elsewhere.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.sweeps.Wait()

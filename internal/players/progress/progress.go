@@ -16,8 +16,8 @@ const (
 	// MaxTotalBytes bounds the bytes of all versions of a player's states. The newest version of each
 	// slot always fits; of the others, the oldest are removed first.
 	MaxTotalBytes = MaxSlots * MaxStateBytes
-	// MaxGuestTotalBytes is MaxTotalBytes of a player whom nobody vouches for. What does not fit even
-	// without older versions is refused.
+	// MaxGuestTotalBytes is MaxTotalBytes for a player for whom nobody vouches. A save that does
+	// not fit even after all older versions are dropped is refused.
 	MaxGuestTotalBytes = 1 << 20
 )
 

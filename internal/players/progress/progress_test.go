@@ -834,7 +834,7 @@ func TestRulesThatCannotBeParsedStopSaves(t *testing.T) {
 }
 
 func TestAnUnreachableStoreIsReported(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	s := newService(t, db, "")

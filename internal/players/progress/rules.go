@@ -288,8 +288,8 @@ func (r rule) checkChange(before, now wire.RawJSON) (violations []violation) {
 	return violations
 }
 
-// checkGain compares the gain of a number with what the time allows. It puts what remains of the
-// bucket into newRates.
+// checkGain compares the gain of a number with the gain that the elapsed time allows. It puts the
+// rest of the bucket into newRates.
 func (r rule) checkGain(before, now wire.RawJSON, rates, newRates gainBuckets, elapsedMS int64) []violation {
 	next, okNext := parseNumber(now)
 	previous, okPrevious := parseNumber(before)

@@ -47,8 +47,8 @@ type Users interface {
 
 // Options configure the service.
 type Options struct {
-	// SigningKeys sign and verify what is stored: the first signs, all verify. A key may be removed
-	// once no save that it signed has to be read; each save and restore signs with the first.
+	// SigningKeys sign and verify stored saves: the first key signs, all verify. A key may be
+	// removed once no save that it signed must be read again.
 	SigningKeys [][]byte
 	AdmitNew    func(gameID int64) error // is called before each write, which fails with its error; nil admits all
 	Log         *slog.Logger             // gets violations of rules in shadow mode, and altered saves; nil discards them

@@ -187,8 +187,8 @@ func (s store) newestVersion(ctx context.Context, id slotID) (int64, error) {
 	return version, redisdb.WrapError("read the newest version of a save", err)
 }
 
-// readVersions reads fields of the last MaxVersions versions: the mark, then perhaps the state. A
-// version that was dropped since newest was read is left out.
+// readVersions reads the last MaxVersions versions up to newest: the mark of each, and the state if
+// its field is given too. It leaves out a version that was dropped since newest was read.
 func (s store) readVersions(
 	ctx context.Context, id slotID, newest int64, fieldNames ...func(version int64) string,
 ) ([]record, error) {
@@ -257,8 +257,8 @@ func (s store) deleteAll(ctx context.Context, user, game int64) error {
 	return redisdb.WrapError("delete saves", s.db.Client.Del(ctx, names...).Err())
 }
 
-// mark returns what is stored beside the state. The rates come last, since a path in them may
-// contain spaces.
+// mark returns the text of SaveMarkField. The rates come last, since a path in them may contain
+// spaces.
 func (r record) mark() string {
 	return strings.Join([]string{
 		r.messageDigest, strconv.FormatInt(r.savedAtMS, 10), strconv.Itoa(r.sizeBytes), r.keyID, r.signature,

@@ -78,9 +78,9 @@ func (s *state) use(now time.Time, limit Limit, n int64) {
 	s.fullInRedisAt = s.fullInRedisAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
 }
 
-// settle records what became of permits that were reported, and that unreported has no more. After
-// an error they are not reported again, because the script may have run. They belong to the share
-// again at the next reply of the store, or when it cannot be reached.
+// settle records the outcome of a report whose permits are no longer in unreported. After an error
+// they are not reported again, because the script may have run. They return to the share at the
+// next reply of the store, or when it cannot be reached.
 func (s *state) settle(used int64, err error) {
 	if s.unknown += used; !errors.Is(err, context.DeadlineExceeded) {
 		s.unknown = 0

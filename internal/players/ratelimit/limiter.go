@@ -91,8 +91,8 @@ func New(db *redisdb.DB, limits Limits) *Limiter {
 	return l
 }
 
-// SetLimits replaces the limits. What was used is remembered for the classes that stay. It panics
-// on limits for which Check returns an error.
+// SetLimits replaces the limits. Classes that stay keep their used permits. It panics on limits for
+// which Check returns an error.
 func (l *Limiter) SetLimits(limits Limits) {
 	if err := limits.Check(); err != nil {
 		panic("ratelimit: " + err.Error())
@@ -146,8 +146,8 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	return b.decisionAt(now, class, limit, true)
 }
 
-// takeLease reports what was used, leases permits and takes one of them. b.mu must be held; it is
-// free while the store is asked.
+// takeLease reports the used permits, leases new ones and takes one of them. b.mu must be held;
+// takeLease unlocks it during the call to the store.
 func (l *Limiter) takeLease(ctx context.Context, now time.Time, b *bucket, limit Limit) (Decision, error) {
 	b.leasePermits = nextLease(now, b.state, limit)
 	used, wanted := b.unreported-b.reporting, b.leasePermits
@@ -194,8 +194,9 @@ func (b *bucket) ask(take func() (lease, error)) (lease, error) {
 	return take()
 }
 
-// Charge takes permits beside the one that Allow took, whether there are any or not: for a request
-// whose cost is known when it is done. They are reported like those of the share and may exceed it.
+// Charge takes permits in addition to that of Allow, even if none are left. It is for a request
+// whose cost is known only when it is done. They are reported like those of the share and may
+// exceed it.
 func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
 	limit, limited := l.limitOf(class)
 	if !limited {
@@ -225,7 +226,7 @@ func (l *Limiter) noteStoreError(now time.Time, err error) {
 }
 
 // bucketOf returns the bucket of a caller and makes it when there is none. A bucket that falls out
-// of both generations loses the permits that it leased, and what it used is still reported.
+// of both generations loses its leased permits; its used permits are still reported.
 func (l *Limiter) bucketOf(key bucketKey) *bucket {
 	l.mu.RLock()
 	b := l.currentBuckets[key]

@@ -195,7 +195,7 @@ func attackTogether(t *testing.T, nodes []*ratelimit.Limiter, actor string) (too
 }
 
 func TestASlowStoreDoesNotOpenTheLimits(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	const burst, share = 200, 50
@@ -264,7 +264,7 @@ func TestAClockThatWasAheadRefusesNobodyForLong(t *testing.T) {
 // other would wait for it, in a row that grows.
 func TestNoRequestWaitsLongerThanItsContextForAStoreThatHangs(t *testing.T) {
 	const requests, patience = 40, 700 * time.Millisecond
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	l := startLimiter(t, db, ratelimit.DefaultLimits())
@@ -414,7 +414,7 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 
 // A node that stops while the store hangs has its last report to send, in parts.
 func TestTheLastReportToAStoreThatHangsTimesOutOnce(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	l := ratelimit.New(db, ratelimit.DefaultLimits())
@@ -495,7 +495,7 @@ func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 }
 
 func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	l := ratelimit.New(db, ratelimit.Limits{ratelimit.Read: {PerSecond: 1, Burst: 50, Scope: ratelimit.ScopeUser}})

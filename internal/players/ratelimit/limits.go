@@ -125,11 +125,11 @@ func (l Limits) Check() error {
 }
 
 // AddressKey returns the name of a client for limits: an IPv4 address, or the /64 of an IPv6
-// address, since that is what one subscriber has.
+// address, which is the usual size for one subscriber.
 func AddressKey(address netip.Addr) string { return networkKey(address, 64) }
 
 // SignUpKey returns the name of a client for SignUp: an IPv4 address, or the /48 of an IPv6
-// address, since that is what one site has, with 65,536 networks of AddressKey.
+// address. One site has a /48, which contains 65,536 networks of AddressKey.
 func SignUpKey(address netip.Addr) string { return networkKey(address, 48) }
 
 // networkKey returns the name of an IPv4 address, or of the network of an IPv6 address.

@@ -90,11 +90,11 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// report reports what was used before it was called, of the buckets for which it is time, in the
-// last report of all. A report that fails is not repeated, because the script may have run.
+// report reports the permits used before the call, of the buckets that are due; the last report
+// covers all buckets. A report that fails is not repeated, because the script may have run.
 //
-// It takes half of reportInterval if there is much to report: what else the node and the store do
-// would wait some ten milliseconds for a thousand callers at once.
+// A large report is spread over half of reportInterval. Sent at once, a report of a thousand
+// callers would delay other work of the node and the store by some ten milliseconds.
 func (l *Limiter) report(ctx context.Context, isLast bool) {
 	due := l.takeDue(isLast)
 	var timedOut error // of a part; the others, up to maxPipelines of them, are not sent then
@@ -177,8 +177,8 @@ func (l *Limiter) takeDue(all bool) []*bucket {
 	return due
 }
 
-// startReport returns the permits of a bucket to report. There are none when a request, or this
-// report, has reported them.
+// startReport returns the permits of a bucket to report. It returns none if a request or this
+// report has reported them already.
 func (l *Limiter) startReport(b *bucket) usageReport {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -84,15 +84,15 @@ func (s *Service) EndFamily(ctx context.Context, user int64, family string) erro
 	return s.end(ctx, end{subject: subject{familySubject, user, family}, code: CloseEnded})
 }
 
-// EndUser ends the sessions that a player had begun by a time of the store's clock; the zero time
-// ends all, later ones too, which is for a player who is gone.
+// EndUser ends the sessions that a player began before a time of the store's clock. The zero time
+// ends all, including later ones; it is for a deleted player.
 func (s *Service) EndUser(ctx context.Context, user int64, beganBy time.Time, code int) error {
 	return s.end(ctx, end{subject: subject{userSubject, user, ""}, beganBy: beganBy, code: code})
 }
 
-// Suspend keeps a player out until a time, the zero time for ever: every session is over while it
-// holds, whenever it began. Tokens last a day at most, and so does what nodes know of a suspension;
-// callers that issue tokens must not issue any to a suspended player.
+// Suspend ends every session of a player, old or new, until a time; the zero time means forever.
+// Nodes remember a suspension for a day, which is the longest life of a token, so callers must not
+// issue tokens to a suspended player.
 func (s *Service) Suspend(ctx context.Context, user int64, until time.Time) error {
 	return s.end(ctx, end{subject: subject{suspensionSubject, user, ""}, until: until, code: CloseForbidden})
 }
@@ -259,7 +259,7 @@ func (s *Service) load(ctx context.Context) error {
 	return s.Poll(ctx)
 }
 
-// Ended reports whether a session is over, and the close code of its sockets. It waits for the
+// Ended reports whether a session has ended, and the close code of its sockets. It waits for the
 // store only in a node that has never read it. It returns store_unavailable.
 func (s *Service) Ended(ctx context.Context, session Session) (code int, ended bool, err error) {
 	if err := s.load(ctx); err != nil {
@@ -286,7 +286,7 @@ func (s *Service) endedLocked(session Session) (code int, ended bool) {
 	return code, ended
 }
 
-// Watch calls onEnd once when a session ends, at once when it is over already. onEnd must not
+// Watch calls onEnd once when a session ends, or at once if it has ended already. onEnd must not
 // block. The returned function ends the watch; after it, onEnd may still be called by an end under
 // way.
 func (s *Service) Watch(session Session, onEnd func(code int)) (stop func()) {

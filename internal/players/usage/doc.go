@@ -1,5 +1,5 @@
-// Package usage estimates how much of the store each game has, and decides which games get nothing
-// new.
+// Package usage estimates how much of the store each game uses, and decides which games may not
+// store anything new.
 //
 // Once a second one node draws keys at random and asks the store for the memory of each. A key
 // counts for the game that made it (keys.OwnerOf), and what the sample has of a game, times the

@@ -84,8 +84,9 @@ func New(db *redisdb.DB, games Games, memory *redisdb.Watermark, log *slog.Logge
 	return s
 }
 
-// AdmitNew returns nil when a game may get something new: limit_reached when it is over the bytes
-// that the operator set, and store_full as redisdb.Watermark does. It costs next to nothing.
+// AdmitNew returns nil if a game may store something new. It returns limit_reached if the game uses
+// more bytes than the operator allows, and store_full as redisdb.Watermark does. It does not call
+// the store.
 func (s *Service) AdmitNew(gameID int64) error {
 	if most, isOver := s.over.Load().bounded[gameID]; isOver {
 		return games.Quotas{Bytes: most}.Reached(games.QuotaBytes)

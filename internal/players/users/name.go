@@ -54,8 +54,9 @@ func CheckChosenUsername(name string) (string, error) {
 // maxMarks bounds the marks of one letter: Tibetan and Hebrew need three.
 const maxMarks = 4
 
-// reservedNames are names by which players know staff, as they look. Only a whole name counts, with
-// or without what is no letter before and behind it.
+// reservedNames are names that players take for staff, in the form that Skeleton returns. A name
+// matches only as a whole, after characters that are not letters are removed from its start and
+// end.
 var reservedNames = skeletons(
 	"admin", "administrator", "moderator", "operator", "staff", "support", "system", "parlor",
 )

@@ -35,7 +35,7 @@ func fill(t *testing.T, db *redisdb.DB) {
 func countRestored(t *testing.T, dir string, m backup.Manifest) (keys int64) {
 	t.Helper()
 	for _, c := range m.Masters {
-		server := redistest.StartFor(t, "--appendonly", "yes")
+		server := redistest.StartForTest(t, "--appendonly", "yes")
 		server.Kill()
 		testkit.Check(t, os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")))
 		testkit.Check(t, backup.Restore(dir, c.Slots, server.Dir))
@@ -75,7 +75,7 @@ func TestACopyIsWholeAndIsLoadedByAServerWithAnAppendOnlyFile(t *testing.T) {
 
 // A server may send the copy in one piece from its disk.
 func TestACopyFromTheDiskOfTheServer(t *testing.T) {
-	server := redistest.StartFor(t, "--repl-diskless-sync", "no", "--requirepass", "secret")
+	server := redistest.StartForTest(t, "--repl-diskless-sync", "no", "--requirepass", "secret")
 	db := testkit.Must(redisdb.Open("redis://:secret@" + server.Addr))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	fill(t, db)
@@ -88,7 +88,7 @@ func TestACopyFromTheDiskOfTheServer(t *testing.T) {
 
 func TestTheBackupUserCopiesAndReadsNothing(t *testing.T) {
 	text := testkit.Must(os.ReadFile("../../../deploy/redis/users.acl"))(t)
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	admin := redistest.Dial(t, server)
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "user parlor-backup ") {
@@ -120,7 +120,7 @@ func TestTheBackupUserCopiesAndReadsNothing(t *testing.T) {
 }
 
 func TestADamagedCopyIsNotRestored(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	fill(t, db)

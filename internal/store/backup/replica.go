@@ -25,10 +25,10 @@ type Position struct {
 // copy.
 const silenceTimeout = 2 * time.Minute
 
-// receive asks a master, over a connection of its own, for everything it has, as a replica does,
-// and writes it in the form of an RDB file. It returns an error for a copy that is not whole. When
-// ctx ends, it closes the connection: each read sets a deadline of its own, so one that was set by
-// the end of ctx would be lost between two reads.
+// receive copies all data of a master, as a replica does, over its own connection, and writes it as
+// an RDB file. It returns an error if the copy is incomplete. When ctx ends, it closes the
+// connection: each read sets a deadline of its own, so one that was set by the end of ctx would be
+// lost between two reads.
 func receive(ctx context.Context, conn net.Conn, out io.Writer) (_ Position, err error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer func() {

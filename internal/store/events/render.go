@@ -208,8 +208,8 @@ func (b *builder) appendRoomJoined() {
 // joinedUser stands before the profile in the JSON of room.joined.
 const joinedUser = `,"data":{"user":{"id":`
 
-// JoinedUserID returns who has taken a seat by a room.joined that was rendered. It reads no more of
-// it than that: in a busy room a node does so for each event.
+// JoinedUserID returns the player of a rendered room.joined event. It parses only that member,
+// because a node calls it for each event of a busy room.
 func JoinedUserID(joined []byte) (userID int64, ok bool) {
 	_, rest, found := bytes.Cut(joined, []byte(joinedUser))
 	digits := 0

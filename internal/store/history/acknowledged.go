@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A look sees the ledger as it was a moment ago. What was acknowledged since then, and is gone when
-// the store is back, is found by the nonces of its calls. They also say how many of the entries
-// that are gone somebody was told of.
+// A look sees the ledger as it was a moment ago. Entries that were acknowledged after it, and are
+// missing when the store is back, are found by the nonces of their calls. The nonces also show how
+// many of the missing entries had been acknowledged.
 const (
 	// maxAcknowledged bounds the nonces of a game that are remembered between two looks.
 	maxAcknowledged = 1 << 16
@@ -18,9 +18,9 @@ const (
 	maxBatches = 512
 	// keepAcknowledged is for how long a nonce is remembered: longer than what a failover may lose.
 	keepAcknowledged = maxRecentLoss + 15*time.Second
-	// keepLast is for how long before its newest one the nonces of a game at rest are remembered, of
-	// which there are at most maxKeptLast: what is left of a history has all of them, or nothing that
-	// was acknowledged later.
+	// keepLast is how long the nonces of an idle game are remembered, counted back from its newest
+	// one; at most maxKeptLast are. A shortened history has all of them, or nothing that was
+	// acknowledged later.
 	keepLast    = 10 * time.Second
 	maxKeptLast = 1024
 	// noticeTime is longer than it takes until a node knows that a server failed.
@@ -47,8 +47,8 @@ type acknowledgements struct {
 type batch struct {
 	acknowledgements
 	at time.Time // of the second look
-	// The entry number after was the last one at the first look, which ended at afterAt: the calls
-	// that began later have entries behind it.
+	// after is the number of the last entry at the first look. That look ended at afterAt, so calls
+	// that began later have higher numbers.
 	after   int64
 	afterAt time.Time
 }
@@ -135,14 +135,15 @@ func (g *gameHistory) floorOf(b batch) int64 {
 	return g.entryBefore(b.began)
 }
 
-// suspectedSince returns the time after which acknowledged entries may be lost although the newest
-// entry that was seen is there: a server may have come back, and entries of others may have taken
-// the place of what it lost, before any look failed.
+// suspectedSince returns the time since which acknowledged entries may be lost although the newest
+// entry seen is still there. A server may have come back without entries, and other entries may
+// have taken their numbers, before any look failed.
 func (s *Service) suspectedSince() time.Time { return s.suspectedAt.Add(-noticeTime) }
 
-// countGone returns how many entries that this node acknowledged after a time are not in the ledger
-// of a game, up to present of which nothing was lost, and how many are. Entries that may have left
-// the ledger are not counted. It returns errOvertaken when some left it meanwhile.
+// countGone counts the entries that this node acknowledged after a time: how many are missing in
+// the ledger of a game, and how many are there. Up to entry number present nothing was lost. It
+// does not count entries that may have been trimmed, and returns errOvertaken if some were trimmed
+// during the count.
 func (s *Service) countGone(
 	ctx context.Context, id int64, g *gameHistory, l ledger, present int64, after time.Time,
 ) (gone, there int64, err error) {

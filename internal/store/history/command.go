@@ -46,7 +46,7 @@ func CreateInstallation(ctx context.Context, db *redisdb.DB) error {
 	return store{db}.createInstallation(ctx)
 }
 
-// ReadStatus reads what the store says of its history, at one instant. It returns
+// ReadStatus reads the store's records of its history, at one instant. It returns
 // store_unavailable.
 func ReadStatus(ctx context.Context, db *redisdb.DB) (Status, error) {
 	status, _, err := store{db}.readStatus(ctx)
@@ -71,8 +71,9 @@ func (s store) readStatus(ctx context.Context) (Status, meta, error) {
 	return status, m, nil
 }
 
-// Accept makes what the store has the history: money goes on, on all nodes within two seconds. No
-// balance is changed. It returns the status before and after, and store_unavailable.
+// Accept declares the present content of the store to be the history. Money moves again on all
+// nodes within two seconds. No balance is changed. It returns the status before and after, and
+// store_unavailable.
 func Accept(ctx context.Context, db *redisdb.DB) (before, after Status, err error) {
 	s := store{db}
 	before, m, err := s.readStatus(ctx)

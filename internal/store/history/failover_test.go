@@ -125,7 +125,7 @@ func TestMoneyGoesOnByItselfWhenTheRightStoreIsBack(t *testing.T) {
 	for _, cause := range []history.Cause{history.Empty, history.Foreign} {
 		t.Run(string(cause), func(t *testing.T) {
 			t.Parallel()
-			right, wrong := redistest.StartFor(t), redistest.StartFor(t)
+			right, wrong := redistest.StartForTest(t), redistest.StartForTest(t)
 			front := redistest.StartProxy(t, right.Addr)
 			db, dir := open(t, "redis://"+front.Addr), t.TempDir()
 			wrongDB := open(t, "redis://"+wrong.Addr)

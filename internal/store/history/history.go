@@ -62,8 +62,8 @@ func (s Halt) Sentence() string {
 	return "money is stopped: " + text + "; an operator can accept it with: parlor store accept"
 }
 
-// describeLosses describes what is missing in games: what nodes had acknowledged, and what nobody
-// was told of.
+// describeLosses describes the missing entries of games: those that nodes had acknowledged, and
+// those that no caller had got a response to.
 func describeLosses(losses []Loss) string {
 	var acknowledged, others, untold int64
 	games, untoldGames := map[int64]bool{}, map[int64]bool{}
@@ -280,8 +280,8 @@ func (s *Service) takeTouched() map[int64]struct{} {
 	return touched
 }
 
-// Start compares the store with the marks. It returns an error when the store cannot be read; it is
-// called again then. A store that is not the right one is no error: money is stopped.
+// Start compares the store with the marks. It returns an error when the store cannot be read, and
+// must then be called again. A store that does not match is not an error: Start stops money.
 func (s *Service) Start(ctx context.Context) error {
 	err := s.start(ctx)
 	if err == nil {
@@ -558,8 +558,8 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 	return gone, err
 }
 
-// findLoss compares the ledger of a game with what is remembered of it. It returns nil when nothing
-// is missing.
+// findLoss compares the ledger of a game with the entries that this node remembers. It returns nil
+// when nothing is missing.
 func (s *Service) findLoss(ctx context.Context, id int64, g *gameHistory, l ledger, now time.Time) (*goneGame, error) {
 	if len(g.tips) > 0 {
 		if tip := g.newest(); tip.Number > l.last || tip.Number > l.base && tip.Head != l.headAtMark {
@@ -826,8 +826,8 @@ func (s *Service) tips() map[int64]tipDoc {
 	return tips
 }
 
-// writeMark writes what is known to where it does not fail over with the money. Nodes on a Cluster
-// share their marks: each takes over what the others know.
+// writeMark writes the known state of the history to a place that does not fail over together with
+// the money. Nodes on a Cluster share their marks and merge those of the others.
 func (s *Service) writeMark(ctx context.Context, now time.Time) {
 	if s.stopped != nil || s.known.Installation == "" {
 		return

@@ -161,7 +161,7 @@ func TestAMasterOfAClusterThatComesBackEmptyStopsMoney(t *testing.T) {
 func TestALossIsAsOldAsItWasWhenTheStoreWasSeenLast(t *testing.T) {
 	t.Parallel()
 	const limit, nobody = 1500 * time.Millisecond, "127.0.0.1:1"
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	front := redistest.StartProxy(t, store.Addr)
 	db, direct, dir := open(t, "redis://"+front.Addr), open(t, store.URL()), t.TempDir()
 	w := watch(t, db, dir, func(o *history.Options) { o.MaxRecentLoss = limit })
@@ -184,7 +184,7 @@ func TestALossIsAsOldAsItWasWhenTheStoreWasSeenLast(t *testing.T) {
 func TestALossThatWasOldWhenTheStoreWasSeenLastStopsMoney(t *testing.T) {
 	t.Parallel()
 	const limit = 300 * time.Millisecond
-	store := redistest.StartFor(t)
+	store := redistest.StartForTest(t)
 	db, dir := open(t, store.URL()), t.TempDir()
 	w := watch(t, db, dir, func(o *history.Options) { o.MaxRecentLoss = limit })
 	w.acknowledge(t, db, 7, "aaa", 3)

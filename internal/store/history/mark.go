@@ -78,8 +78,8 @@ func (m mark) clone() mark {
 	return m
 }
 
-// markFiles are the marks in a folder. Several nodes may share one: each writes a file of its own,
-// and all are read.
+// markFiles are the marks in a folder. Several nodes may share a folder: each writes its own file
+// and reads all files.
 type markFiles struct {
 	dir  string // "" for none
 	name string // of this node's file

@@ -69,7 +69,7 @@ type ledger struct {
 	base       int64  // entries that left the ledger
 }
 
-// readLedgers returns how far ledgers are, and their entries with the given numbers. A game whose
+// readLedgers returns the ends of ledgers, and their entries with the given numbers. A game whose
 // ledger cannot be read is absent; err is the first cause.
 func (s store) readLedgers(ctx context.Context, numbers map[int64]int64) (map[int64]ledger, error) {
 	games := make([]int64, 0, len(numbers))
@@ -155,8 +155,7 @@ func (l Loss) Entries() int64 {
 	return entries
 }
 
-// IsUnacknowledged reports whether nobody was told of what was lost: no node that runs has
-// acknowledged any of it.
+// IsUnacknowledged reports whether no running node had acknowledged any of the lost entries.
 func (l Loss) IsUnacknowledged() bool { return l.Acknowledged != nil && *l.Acknowledged == 0 }
 
 // lossArgs returns the arguments by which scripts write down losses.
@@ -171,8 +170,8 @@ func lossArgs(losses []Loss) (args []any) {
 	return args
 }
 
-// advance begins an epoch after a known one and writes down what a node misses. It returns the
-// epoch.
+// advance begins the epoch after a known one and stores the losses that a node found. It returns
+// the epoch.
 func (s store) advance(ctx context.Context, node string, known int64, losses []Loss) (int64, error) {
 	args := scripts.HistoryAdvanceArgs{KnownEpoch: known, AtMS: time.Now().UnixMilli(), Node: node}.List(
 		lossArgs(losses)...)
@@ -247,8 +246,8 @@ func sumCounts(text string) (sum *int64) {
 	return sum
 }
 
-// halt stops money on all nodes, and writes down under an epoch what this one misses. It returns
-// false when an operator accepted the store meanwhile.
+// halt stops money on all nodes, and stores the losses that this node found under an epoch. It
+// returns false if an operator accepted the store in the meantime.
 func (s store) halt(
 	ctx context.Context, node string, seenEpoch int64, record Halt, epoch int64, missing []Loss,
 ) (bool, error) {

@@ -56,8 +56,8 @@ func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 	return s
 }
 
-// SetSigningKeys replaces the keys. A response that was encrypted by a key that is gone is
-// outcome_unknown.
+// SetSigningKeys replaces the keys. A stored response that was encrypted with a removed key can no
+// longer be read: Begin returns outcome_unknown for it.
 func (s *Service) SetSigningKeys(signingKeys [][]byte) {
 	if len(signingKeys) == 0 {
 		panic("idempotency: there is no signing key")
@@ -77,7 +77,7 @@ type Execution struct {
 // Begin claims a request: the caller, the Idempotency-Key and a digest of the request. It returns
 // an Execution for the first request, and the stored response for a later one. It returns
 // request_in_progress, idempotency_key_reused, and outcome_unknown when the signing key that
-// encrypted the response is gone.
+// encrypted the response was removed.
 func (s *Service) Begin(ctx context.Context, caller, key, fingerprint string) (*Execution, *Response, error) {
 	e := &Execution{service: s, callerID: caller, key: key, fingerprint: fingerprint, owner: rand.Text()}
 	encrypted, err := s.store.begin(ctx, e, s.options.ExecutionLease)
@@ -112,8 +112,9 @@ func (s *Service) IsKnown(ctx context.Context, caller, key string) (bool, error)
 	return s.store.exists(ctx, &Execution{callerID: caller, key: key})
 }
 
-// newCipher returns the cipher for one request. The key depends on the caller, and on the
-// Idempotency-Key in clear: who has the store, even with the signing key, still cannot decrypt it.
+// newCipher returns the cipher for one request. Its key depends on the caller and on the
+// Idempotency-Key itself, of which the store has only a digest. So the store's data and the signing
+// key are not enough to decrypt a response.
 func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, signingKey, []byte(e.key), "parlor answer "+e.callerID, 32)
 	if err != nil {

@@ -20,13 +20,13 @@ func (s BoardShard) key(parts ...string) string {
 	return "{b:" + id(s.gameID) + "." + s.board + "." + id(int64(s.number)) + "}:" + strings.Join(parts, "")
 }
 
-// Boards (set of board keys, no expiry) lists a game's leaderboards. It is an index: it may name
-// boards that are gone.
+// Boards (set of board keys, no expiry) lists a game's leaderboards. It is an index and may name
+// boards that no longer exist.
 func Boards(gameID int64) string { return "{g:" + id(gameID) + "}:boards" }
 
-// BoardsDue (zset of board keys by ms, no expiry) is when the leader looks at each leaderboard of a
-// game, at the latest. A node of a release before this one does not write it, so the leader also
-// looks at boards in turn.
+// BoardsDue (zset of board keys by ms, no expiry) is the latest time at which the leader checks
+// each leaderboard of a game. Nodes of older releases do not write it, so the leader also checks
+// all boards in turn.
 func BoardsDue(gameID int64) string { return "{g:" + id(gameID) + "}:boards:due" }
 
 // TournamentBoards (set of board keys, no expiry) has those of Boards that belong to tournaments.

@@ -51,8 +51,8 @@ func ParseEconomy(key string) (gameID int64, ok bool) {
 	return 0, false
 }
 
-// WalletPattern matches, as SCAN does, every Wallet of a game, of all games when gameID is 0. It
-// matches other keys too: ParseWallet tells them apart.
+// WalletPattern is a pattern for SCAN that matches every Wallet of a game, or of all games when
+// gameID is 0. It also matches other keys, which ParseWallet rejects.
 func WalletPattern(gameID int64) string {
 	if gameID == 0 {
 		return "{e:*}:wallet:*"

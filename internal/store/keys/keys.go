@@ -27,8 +27,8 @@ func taggedKey(kind byte, number int64, parts ...string) string {
 
 // The installation.
 
-// Meta (hash, no expiry) is what every node must agree with before it starts, MetaLayoutField and
-// MetaShardsField; and what is known of the history of the money: the other fields.
+// Meta (hash, no expiry) has MetaLayoutField and MetaShardsField, which must match every node that
+// starts. The other fields are the state of the history of the money.
 func Meta() string { return "{p}:meta" }
 
 // The fields of Meta.
@@ -42,21 +42,21 @@ const (
 	MetaStoppedField      = "stopped"  // why money is stopped, as JSON; absent while it is not
 )
 
-// HistoryLosses (hash, no expiry) has what the store is known to have lost: HistoryLossField is
-// "<number of the last entry that was there>|<number of the last that is>|<at ms>|<counts>". A
-// count is "<process>=<how many of the lost entries it had acknowledged>;", one for each node that
-// knows.
+// HistoryLosses (hash, no expiry) has the known losses of the store. HistoryLossField is "<number
+// of the last entry before the loss>|<number of the last entry after it>|<at ms>|<counts>". counts
+// has "<process>=<number of lost entries that it had acknowledged>;" for each node that noticed the
+// loss.
 func HistoryLosses() string { return "{p}:losses" }
 
 // HistoryLossField is the field of HistoryLosses for one epoch and one game.
 func HistoryLossField(epoch, gameID int64) string { return id(epoch) + ":" + id(gameID) }
 
-// HistoryMark (string, no expiry) is a signed mark of how far the history of each game was. On a
-// Cluster there is one in each third of the slots, so that it does not fail over with the games.
+// HistoryMark (string, no expiry) is a signed mark of the end of each game's history. On a Cluster
+// there is one in each third of the slots, so that it does not fail over with the games.
 func HistoryMark(tag string) string { return "{" + tag + "}:mark" }
 
-// Probe (string, a minute) is what nodes write each second to find out whether the server of a hash
-// tag takes writes.
+// Probe (string, a minute) is written by nodes each second to find out whether the server of a hash
+// tag accepts writes.
 func Probe(tag string) string { return "{" + tag + "}:alive" }
 
 // UserIDCounter (string counter, no expiry) is the last user id that was given.
@@ -69,9 +69,10 @@ func GameIDCounter() string { return "{p}:game:next" }
 // accepts it. It is an index: the game's definition decides.
 func Issuers() string { return "{p}:issuers" }
 
-// Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
-// hexadecimal, "games" whose server keys may credit and debit it, each "<game>:<units a day>",
-// joined by ",", "nonce" of the call that made it. What exists of it is counted in each economy.
+// Token (hash, no expiry) has "id", "decimals", "name", "logo" (may be ""), "asset" and "policy" in
+// hexadecimal, and "nonce" of the call that made it. "games" lists the games whose server keys may
+// credit and debit it: "<game>:<units a day>", joined by ",". The units that exist are counted in
+// each economy.
 func Token(code string) string { return "{p}:token:" + code }
 
 // Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
@@ -90,8 +91,8 @@ func GameBytes() string { return "{p}:games:bytes" }
 // "<game>,…|<game>:<bytes>,…".
 func GamesOverShare() string { return "{p}:games:over" }
 
-// GamesWithWork (set of game ids, no expiry) names the games in which one kind of background work
-// may have to be done: nodes add what they changed, the elected leader of the kind moves it to
+// GamesWithWork (set of game ids, no expiry) lists the games that may need one kind of background
+// work. Nodes add the games that they changed, and the elected leader for that kind moves them to
 // GamesInWork.
 func GamesWithWork(kind string) string { return "{p}:work:" + kind }
 
@@ -122,7 +123,7 @@ func EndedSessions() string { return "{p}:sessions:ended" }
 
 // Trail (stream of the last 10,000, no expiry) has the staff writes of a role, "operator" or
 // "server": the entry "<number>-0" has "at" (ms) and "act", a trail.Act as JSON of at most 6 KiB.
-// Of game servers it has what nodes of a release before ServerTrail wrote.
+// Nodes of older releases also wrote the acts of game servers here, which now go to ServerTrail.
 func Trail(role string) string { return "{p}:trail:" + role }
 
 const (
@@ -133,8 +134,9 @@ const (
 // ServerTrail (stream of the last 5,000, no expiry) is Trail for the server keys of one game.
 func ServerTrail(gameID int64) string { return "{p}:" + serverTrail + ":" + id(gameID) }
 
-// RoutineTrail (stream of the last 1,000, no expiry) is ServerTrail for what a game's server does
-// for each player or each round: however much it is, it pushes out nothing else.
+// RoutineTrail (stream of the last 1,000, no expiry) is ServerTrail for acts that a game's server
+// repeats for each player or round. They have their own stream so that they do not push out other
+// acts.
 func RoutineTrail(gameID int64) string { return "{p}:" + routineTrail + ":" + id(gameID) }
 
 // TrailGames (set of game ids, no expiry) names the games that may have a ServerTrail or a
@@ -162,16 +164,16 @@ func FenceCounter(name string) string { return "{l:" + name + "}:fence" }
 // Ticket (string, 60 s) is a one-time ticket that opens a socket, by the SHA-256 of its secret.
 func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 
-// ConsoleLink (string, 60 s; a day in development) is the fingerprint of the operator's key
-// that made a one-time link to the console, by the SHA-256 of the link's secret.
+// ConsoleLink (string, 60 s; a day in development) is a one-time link to the console. Its id is the
+// SHA-256 of the link's secret, and its value the fingerprint of the operator's key that made it.
 func ConsoleLink(digest string) string { return "{t:" + digest + "}:console" }
 
 // ConsoleSessions (hash, 8 h after the last sign-in) maps the SHA-256 of a console session's secret
 // to "<start ms>|<end ms>|<fingerprint of the operator's key>".
 func ConsoleSessions() string { return "{p}:console" }
 
-// Nodes (hash, a minute after the last write) maps the id of each node to what the node last said
-// of itself, as JSON.
+// Nodes (hash, a minute after the last write) maps the id of each node to the node's last report
+// about itself, as JSON.
 func Nodes() string { return "{p}:nodes" }
 
 // PresenceLeases (zset of lease ids by ms, no expiry) is until when the lease of each node lasts; 0
@@ -213,8 +215,8 @@ func Identity(gameID int64, kind, digest string) string {
 	return "{g:" + id(gameID) + "}:identity:" + kind + ":" + digest
 }
 
-// GrantedIdentity (string, 366 days) says of an Identity whose player is deleted that the player
-// had the signup grant: the next player with it gets no other one.
+// GrantedIdentity (string, 366 days) marks an Identity whose deleted player had received the signup
+// grant, so that the next player with this Identity gets none.
 func GrantedIdentity(gameID int64, kind, digest string) string {
 	return "{g:" + id(gameID) + "}:granted:" + kind + ":" + digest
 }
@@ -242,32 +244,33 @@ func ParseUserIdentityField(field string) (kind, digest string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// Friends (zset of user ids by id, no expiry) lists a player's friends and those whom the player
-// asked. It is an index, as the two below: the PlayerPair decides.
+// Friends (zset of user ids by id, no expiry) lists a player's friends and the players to whom the
+// player sent a request. Like the two below it is only an index: the PlayerPair has the relation.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
 
-// FriendRequests (zset of user ids by ms, no expiry) lists those who asked the player last, at most
-// 200.
+// FriendRequests (zset of user ids by ms, no expiry) lists the senders of the player's newest
+// requests, at most 200.
 func FriendRequests(userID int64) string { return "{u:" + id(userID) + "}:friend-requests" }
 
 // BlockedPlayers (zset of user ids by id, no expiry) lists those whom the player blocked.
 func BlockedPlayers(userID int64) string { return "{u:" + id(userID) + "}:blocked" }
 
 // RefreshFamily (hash, until the family expires) is a family of refresh tokens: "current" digest,
-// "game", "start" (ms), "until" (ms) when it ends at the latest, "by" the id of the server key that
-// made it, "prev" the digest before the current one, "rotated" (ms) when that was replaced,
-// "reused" when a token was used twice: then the family is revoked.
+// "game", "start" (ms), "until" (ms) its latest end, "by" the id of the server key that made it,
+// "prev" the digest before the current one, "rotated" (ms) when that was replaced, "reused" when a
+// token was used twice: then the family is revoked.
 func RefreshFamily(userID int64, family string) string {
 	return "{u:" + id(userID) + "}:refresh:" + family
 }
 
-// RefreshFamilies (zset of families by ms, 180 days after the last sign-in) is when the record of
-// each family of a player expires. It is an index: it may name families that are gone.
+// RefreshFamilies (zset of families by ms, 180 days after the last sign-in) has the time at which
+// each RefreshFamily of a player expires. It is an index and may name families that no longer
+// exist.
 func RefreshFamilies(userID int64) string { return "{u:" + id(userID) + "}:refreshes" }
 
 // Save (hash, no expiry) is one save slot and its last versions: SaveVersion the newest version,
-// and for each kept version SaveStateField its state as JSON and SaveMarkField what is stored
-// beside it: "<message> <at ms> <size> <key id> <signature> <rate state as JSON>".
+// and for each kept version SaveStateField, its state as JSON, and SaveMarkField, "<message> <at
+// ms> <size> <key id> <signature> <rate state as JSON>".
 func Save(userID, gameID int64, slot string) string {
 	return "{u:" + id(userID) + "}:save:" + id(gameID) + ":" + slot
 }
@@ -299,9 +302,9 @@ func UserEventSeq(userID int64) string { return "{u:" + id(userID) + "}:progress
 // WalletLines shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
-// PlayerPair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
-// "friends" or the id of the player who sent the request, "since" (ms), "block:<id>" (ms) when that
-// player blocked the other.
+// PlayerPair (hash, no expiry) is the relation of two players, with the lower id first in the key.
+// "rel" is "friends", or the id of the player who sent a friend request; "since" (ms) is its time.
+// "block:<id>" (ms) is when that player blocked the other.
 func PlayerPair(a, b int64) string {
 	if a > b {
 		a, b = b, a
@@ -359,16 +362,17 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // an entry is LedgerBase and its place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
 
-// AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound
-// what differs from the ledger, DefectAccepted what an operator accepted of it.
+// AuditDefects (hash, no expiry) has the differences that the audit found in a game, in minor
+// units: DefectFound the difference from the ledger, DefectAccepted the part that an operator
+// accepted.
 func AuditDefects(gameID int64) string { return economyKey(gameID, "audit:defects") }
 
-// ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted
-// of it in the last day on which they did. Days are counted from 1970, in UTC.
+// ServerMints (hash, no expiry) maps a token to "<day>|<units>": the units that the game's server
+// keys minted on the last day on which they minted any. Days are counted from 1970, in UTC.
 func ServerMints(gameID int64) string { return economyKey(gameID, "mints:server") }
 
-// PrizeBudgets (hash, no expiry) maps a leaderboard to the ms until which what was promised of its
-// prizes is spent: the scheduled end of the season that was funded last.
+// PrizeBudgets (hash, no expiry) maps a leaderboard to the time (ms) before which no further season
+// gets prizes: the scheduled end of the season that was funded last.
 func PrizeBudgets(gameID int64) string { return economyKey(gameID, "prizes:budgets") }
 
 // GrantMints (hash, no expiry) is ServerMints for the sign-up grants of the game.
@@ -473,8 +477,8 @@ func FreeRooms(s Shard) string { return s.key("rooms") }
 // and, on a free shard, of every game.
 func DisputedRooms(s Shard) string { return s.key("rooms:disputed") }
 
-// DisputesLost (hash, no expiry) maps the players of a game who reported something else than staff
-// decided, in disputed rooms of a shard, to how often.
+// DisputesLost (hash, no expiry) counts, for each player of a game, the disputed rooms of a shard
+// in which staff decided against the player's report.
 func DisputesLost(s Shard, gameID int64) string { return s.key("disputes_lost:", id(gameID)) }
 
 // PlayerRooms (zset as RoomIndex) lists the rooms of a shard that have not ended and in which a
@@ -482,16 +486,16 @@ func DisputesLost(s Shard, gameID int64) string { return s.key("disputes_lost:",
 func PlayerRooms(s Shard, userID int64) string { return s.key("player:", id(userID), ":rooms") }
 
 // RoomsMade (zset as RoomIndex, until the room that was made last must have ended) lists the rooms
-// of a shard that a player made and that may not have ended: who reads it looks at each of them.
-// What has ended is removed when the list is full. A node without limits does not write it.
+// of a shard that a player made and that may not have ended. A reader must check each of them.
+// Ended rooms are removed when the list is full. A node without limits does not write it.
 func RoomsMade(s Shard, userID int64) string { return s.key("player:", id(userID), ":made") }
 
-// RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the
-// room's time is over.
+// RoomsDue (zset of room ids by ms) is when the sweep checks each room next. That is never later
+// than the end of the room's time.
 func RoomsDue(s Shard) string { return s.key("rooms:due") }
 
-// RoomTurns (zset of room ids by ms) is when the turn of each room ends. It may name rooms that
-// have ended: who looks at them removes them.
+// RoomTurns (zset of room ids by ms) is when the turn of each room ends. It may name ended rooms;
+// the sweep of turns removes them.
 func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 
 // RoomOutbox (hash, no expiry) maps the rooms that have ended and feed something to how they ended,
@@ -507,9 +511,9 @@ func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 
-// PresenceLease (hash, until a day after the lease has ended) is what a lease has on a shard: the
-// id of each room in which it has a player to "1", "call" the number of the last call that changed
-// something, and "ended" "1" once the lease has ended.
+// PresenceLease (hash, until a day after the lease has ended) has the rooms of a lease on a shard:
+// the id of each room in which it has a player maps to "1", "call" the number of the last call that
+// changed something, and "ended" "1" once the lease has ended.
 func PresenceLease(s Shard, lease string) string { return s.key("presence:", lease) }
 
 // RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in an economy it is

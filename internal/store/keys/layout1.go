@@ -247,8 +247,8 @@ func isOldRoomID(roomID string) bool {
 
 // MigrateRoomID returns the id that a room of layout 1 has on a shard of layout 3: its time and the
 // last 49 of its 56 random bits, so that the same room gets the same id again. It is never the old
-// id: both rooms have one key on the free shard 0. It returns false for anything that is no id of
-// layout 1.
+// id, because both rooms would have the same key on the free shard 0. It returns false for anything
+// that is not an id of layout 1.
 func MigrateRoomID(roomID string, to Shard) (string, bool) {
 	b, ok := parseUUID(roomID)
 	if !ok || !isOldRoomID(roomID) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Owner is whom the memory of a key counts for: a game, a player or a room, of whom the store knows
-// the game. All are zero for a key of the installation.
+// Owner is the game, player or room to which the memory of a key is attributed. The store knows the
+// game of a player or room. All fields are zero for a key of the installation.
 type Owner struct {
 	GameID int64
 	UserID int64
@@ -68,8 +68,7 @@ func ownerOfRoomKey(tag, name string) Owner {
 	return Owner{}
 }
 
-// ownerOfCaller returns the owner of what is kept for a caller, as principal.Caller.ActorID names
-// it.
+// ownerOfCaller returns the owner of keys that are stored for a caller, from the caller's ActorID.
 func ownerOfCaller(text string) Owner {
 	switch {
 	case strings.HasPrefix(text, "u"):

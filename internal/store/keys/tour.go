@@ -32,7 +32,7 @@ func TourEntrants(gameID, tourID int64) string {
 	return economyKey(gameID, "tour:", id(tourID), ":entrants")
 }
 
-// TourOrder (zset of user ids by the number of the join, no expiry) lists the entrants, but for
+// TourOrder (zset of user ids by the number of the join, no expiry) lists the entrants, except
 // those who left before the start.
 func TourOrder(gameID, tourID int64) string { return economyKey(gameID, "tour:", id(tourID), ":order") }
 
@@ -49,8 +49,8 @@ func TourAttempts(gameID, tourID int64) string {
 // Tours (zset of tournament ids, scored by id, no expiry) lists a game's tournaments.
 func Tours(gameID int64) string { return economyKey(gameID, "tours") }
 
-// ToursDue (zset of tournament ids by ms, no expiry) is when the leader looks at each tournament
-// that has not ended, at the latest.
+// ToursDue (zset of tournament ids by ms, no expiry) is the latest time at which the leader checks
+// each tournament that has not ended.
 func ToursDue(gameID int64) string { return economyKey(gameID, "tours:due") }
 
 // ToursFence (string, no expiry) is the fence of the newest leader that changed a tournament.

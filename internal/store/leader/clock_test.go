@@ -14,7 +14,7 @@ import (
 // One node of two has a wrong clock. It takes no lead of what ends by time, so that the other one
 // has it, and goes on with the rest.
 func TestANodeWhoseClockIsWrongLeavesTheLeadToOthers(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	open := func() *redisdb.DB {
 		db := testkit.Must(redisdb.Open(server.URL()))(t)
 		t.Cleanup(func() { _ = db.Close() })

@@ -35,8 +35,8 @@ type Timing struct {
 // Purpose is whether a kind of work ends something for a player because its time is over.
 type Purpose int
 
-// The purposes. What is EndsByTime waits while the clocks of the store and of this node differ:
-// then another node leads, or none.
+// The purposes. Work that EndsByTime waits while the clocks of the store and of this node differ;
+// another node may lead it.
 const (
 	EndsByTime Purpose = iota + 1
 	EndsNothing

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// access is what the store demands of a connection. It may change while the store is open: the
-// connections that are made after that have the new one.
+// access has the credentials and certificates of a connection. They may change while the store is
+// open, and apply to connections made afterwards.
 type access struct {
 	user, password string
 	tls            *tls.Config // nil without TLS; it names no server unless there is only one
@@ -48,8 +48,8 @@ func credentialsFor(o *redis.Options) (user, password string) {
 	return o.Username, o.Password
 }
 
-// dialerOf returns the dialer of a store with TLS, nil for one without: go-redis has the same, with
-// certificates that stay what they were.
+// dialerOf returns the dialer of a store with TLS, or nil for one without. The dialer of go-redis
+// does the same but cannot change its certificates.
 func dialerOf(held *atomic.Pointer[access]) func(ctx context.Context, network, address string) (net.Conn, error) {
 	if held.Load().tls == nil {
 		return nil

@@ -24,8 +24,8 @@ type commandQueue interface {
 	close()
 }
 
-// maxQueuedCommands bounds what waits for a store that hangs. Those who queued it have gone by the
-// time it would be sent.
+// maxQueuedCommands bounds the commands that wait for a store that hangs. Their callers would have
+// given up before the commands are sent.
 const maxQueuedCommands = 20_000
 
 func newPipeline(client redis.UniversalClient) AutoPipeline {
@@ -180,8 +180,8 @@ type Publication struct {
 // MarshalBinary returns the message. go-redis calls it when it writes the command.
 func (p *Publication) MarshalBinary() ([]byte, error) { return p.Message, nil }
 
-// Publish queues a message to a channel, for one round trip with what others have queued. After an
-// error it is not queued, and Done is not called.
+// Publish queues a message to a channel. It shares a round trip with other queued commands. If
+// Publish returns an error, the message is not queued and Done is not called.
 func (db *DB) Publish(ctx context.Context, p *Publication) error {
 	p.line = [...]any{db.PublishCommand, &p.Channel, p} // pointers are no allocations, as their values are
 	// A command is not used again: on a Cluster it keeps the slot of its first channel.

@@ -9,9 +9,10 @@ import (
 )
 
 // batchQueue sends commands to one server, or to one master of a Cluster. One batch is under way at
-// a time; what is queued meanwhile is the next one. Measured side by side with the auto-pipeliner
-// of go-redis, whose queue wakes a goroutine for each command and sets a timer for each batch: a
-// cycle of requests cost the node a tenth less CPU (docs/decisions/0008-automatic-pipelining.md).
+// a time; commands queued meanwhile form the next one. Measured side by side with the
+// auto-pipeliner of go-redis, whose queue wakes a goroutine for each command and sets a timer for
+// each batch: a cycle of requests cost the node a tenth less CPU
+// (docs/decisions/0008-automatic-pipelining.md).
 type batchQueue struct {
 	client   redis.UniversalClient
 	pipeline redis.Pipeliner // of the client, for all batches; owned by send
@@ -31,8 +32,8 @@ type batch struct {
 	publications []*Publication // among the commands, in their order
 }
 
-// maxBatchCommands bounds a batch, so that what was queued while the store was away is not sent at
-// once.
+// maxBatchCommands bounds a batch, so that the commands queued during an outage are not all sent
+// together.
 const maxBatchCommands = 1_000
 
 // Submit queues a command. It has redis.ErrAutoPipelineQueueFull as its result when
@@ -109,9 +110,9 @@ func (q *batchQueue) start() {
 	q.sending = true
 }
 
-// run sends what is queued until the queue is closed. A goroutine for each burst of commands would
-// grow its stack each time, and while garbage is collected each would first mark 64 KiB for what it
-// allocates.
+// run sends the queued commands until the queue is closed. A goroutine for each burst of commands
+// would grow its stack each time, and while garbage is collected each would first mark 64 KiB for
+// what it allocates.
 func (q *batchQueue) run(wakeup <-chan struct{}) {
 	for range wakeup {
 		q.send()
@@ -128,8 +129,8 @@ func (q *batchQueue) close() {
 	q.closed = true
 }
 
-// send sends batches until none is left. It has no context: a command that was queued may be sent
-// after its caller has gone. timeLimit ends each batch.
+// send sends batches until none is left. It has no context, because a queued command may be sent
+// after its caller gave up. timeLimit ends each batch.
 func (q *batchQueue) send() {
 	ctx := context.Background()
 	if q.pipeline == nil {

@@ -17,14 +17,14 @@ type ClockReading = storeclock.Reading
 // The node's monitor reports that.
 var ErrSkewed = errors.New("the clocks of the store and of this node differ")
 
-// ReadClock returns the store's time, which says when something happened. What decides by it that
-// something is over calls ReadClockToEnd.
+// ReadClock returns the store's time, for timestamps. To decide that something has ended, call
+// ReadClockToEnd.
 func (db *DB) ReadClock(ctx context.Context) (time.Time, error) {
 	now, err := db.Client.Time(ctx).Result()
 	return now.UTC(), WrapError("read the store's clock", err)
 }
 
-// ReadClockToEnd returns the store's time, by which the caller may end what is over. It returns
+// ReadClockToEnd returns the store's time, for decisions that a deadline has passed. It returns
 // ErrSkewed when the node's clock differs from it.
 func (db *DB) ReadClockToEnd(ctx context.Context) (time.Time, error) {
 	if !db.Clock.AllowsEnding() {

@@ -76,8 +76,8 @@ func (p clusterPipelines) sendLost(ctx context.Context, commands []redis.Cmder) 
 // moment later, would not return.
 var redirections = []string{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN"}
 
-// isLostOrRedirected reports whether another master may serve a request that this one did not. One
-// that is only slow would let it wait again.
+// isLostOrRedirected reports whether another master may serve a request that failed here. It
+// returns false for a timeout, because the request would only wait again.
 func isLostOrRedirected(err error) bool {
 	if err == nil {
 		return false

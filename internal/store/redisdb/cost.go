@@ -35,8 +35,7 @@ func (costHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// valueHeadBytes is what a value takes in a reply beside itself: its type, its length and line
-// ends.
+// valueHeadBytes is the overhead of a value in a reply: its type, its length and line ends.
 const valueHeadBytes = 8
 
 // replyBytes returns about how many bytes the reply to a command had.

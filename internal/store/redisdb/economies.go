@@ -42,9 +42,9 @@ func postsEntries(s *scripts.Script) bool {
 	return s.Ledger.When == scripts.LedgerAlways || s.Ledger.When == scripts.LedgerIf
 }
 
-// acknowledge tells the observer of a reply. The header of the script says which replies have an
-// entry with the nonce of the call in the ledger. What a leader does in the background is counted
-// too: it goes on from the reply, and players have got the event.
+// acknowledge notifies the observer of a reply. The header of the script lists the replies for
+// which the ledger has an entry with the nonce of the call. Background work counts too, because its
+// leader relies on the reply and players have received the event.
 func (h *economyHooks) acknowledge(s *scripts.Script, began time.Time, names []string, args []any, reply Reply) {
 	if began.IsZero() || !hasEntry(s, args, reply) {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 func TestAFullStoreRefusesAsAWholeWhatNeedsMemoryAndLetsTheRestGoOn(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	redistest.Fill(t, db)

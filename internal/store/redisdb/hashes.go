@@ -11,8 +11,8 @@ import (
 func IsWrongType(err error) bool { return redis.HasErrorPrefix(err, "WRONGTYPE") }
 
 // Hash has the fields of a hash and their values as the store returns them: field, value, field,
-// value, … It is no map, because every change of a room reads a hash of a dozen fields once: to
-// make the map would cost more than to search the list.
+// value, … It is a list instead of a map because every change of a room reads a hash of a dozen
+// fields once: making a map would cost more than searching the list.
 type Hash []string
 
 // HashOf returns the fields of a map.

@@ -15,9 +15,8 @@ type Installation struct {
 	IsStopped bool   // nodes have stopped money: package history reads why
 }
 
-// ReadInstallation reads what a store says of itself; the layout that it has is written from then
-// on. It returns store_unavailable when the store
-// cannot be reached.
+// ReadInstallation reads the installation record of the store. From then on this process writes in
+// the store's layout. It returns store_unavailable when the store cannot be reached.
 func (db *DB) ReadInstallation(ctx context.Context) (Installation, error) {
 	have, err := db.Client.HGetAll(ctx, keys.Meta()).Result()
 	if err != nil {
@@ -60,8 +59,8 @@ func (i Installation) CanMigrate() bool {
 // IsMissing reports whether the store has no installation: it is empty, or somebody else's.
 func (i Installation) IsMissing() bool { return i.ID == "" && !i.HasOtherLayout() }
 
-// Problem describes why nothing but its record may be read of the store, and what to do. It returns
-// "" for an installation that this release reads.
+// Problem describes why this release must not read the store, and what to do. It returns "" if this
+// release can read it.
 func (i Installation) Problem() string {
 	problem := i.layoutProblem()
 	switch {

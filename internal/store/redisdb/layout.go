@@ -74,8 +74,8 @@ func (r layoutRange) problem(layout int) string {
 	return ""
 }
 
-// Layout returns the layout that the store had when it was read last: that which is written. Before
-// it was read, that is the newest.
+// Layout returns the layout in which this process writes: that of the store when it was last read,
+// or the newest one before the first read.
 func (db *DB) Layout() int {
 	if n := db.layout.Load(); n != 0 {
 		return int(n)

@@ -130,7 +130,7 @@ func TestABuildThatDoesNotReadTheStoreAnyMoreWritesNothing(t *testing.T) {
 // A full store takes no reports of nodes: nobody knows then which of them run.
 func TestTheLayoutOfAFullStoreDoesNotRise(t *testing.T) {
 	redisdb.ReadLayouts(t, 3, 4)
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	setLayout(t, db, 3)

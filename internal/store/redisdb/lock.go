@@ -58,8 +58,8 @@ const lockTimeout = 2 * commandTimeout
 const releaseRetryDelay = 50 * time.Millisecond
 
 // releaseLock releases a lock, also after the caller's context has ended. While the store cannot be
-// reached it tries again until the lease is over, unless that context has ended: else nobody could
-// lead in what is left of the lease when the store is back.
+// reached it retries until the lease expires, unless that context has ended. Without this, no node
+// could lead for the rest of the lease after the store is back.
 func releaseLock(ctx context.Context, m *redsync.Mutex) {
 	for {
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)

@@ -12,9 +12,10 @@ import (
 
 // The watermark of the store's memory.
 const (
-	// Above WatermarkPercent of the limit of a server the game that is most over its share gets
-	// nothing new, above sharePercent every game that is over its share, above fullPercent all games.
-	// While no game is known to be over its share, nobody gets anything new above WatermarkPercent.
+	// Above WatermarkPercent of a server's memory limit, the game that exceeds its share most
+	// cannot create anything. Above sharePercent, no game that exceeds its share can; above
+	// fullPercent, no game at all. If no game is known to exceed its share, no game can create
+	// anything above WatermarkPercent.
 	WatermarkPercent = 85
 	sharePercent     = 88
 	fullPercent      = 92
@@ -54,8 +55,8 @@ func (w *Watermark) Update(probed []MasterHealth) {
 // PercentUsed returns how much of its limit the fullest server of the store has used.
 func (w *Watermark) PercentUsed() int64 { return w.percent.Load() }
 
-// SetOverShare takes over which games have more of the store than their share, the one that is most
-// over it first; none when that is not known.
+// SetOverShare sets the games that use more than their share of the store, sorted by how far they
+// exceed it, the worst first. The list is empty if this is unknown.
 func (w *Watermark) SetOverShare(gameIDs []int64) { w.over.Store(&gameIDs) }
 
 // IsNearlyFull reports whether the store is above its watermark.

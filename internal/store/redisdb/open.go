@@ -78,8 +78,9 @@ const (
 	dialAttempts   = 1 // an unreachable store is reported at once; the caller decides whether to retry
 	ioTimeout      = 3 * time.Second
 	maxRetries     = 2
-	// clusterReload is how old a client's view of a Cluster may be. A primary that is gone does not
-	// make go-redis look who has its slots now; only a redirection or an old view does.
+	// clusterReload is how old a client's view of a Cluster may be. When a primary disappears,
+	// go-redis does not look for the new owner of its slots by itself; only a redirection or an old
+	// view makes it do so.
 	clusterReload = time.Second
 	respVersion   = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )
@@ -218,8 +219,8 @@ func take(query url.Values, name string) string {
 	return value
 }
 
-// takeTLSConfig removes the parameters of TLS from a query and returns what they say, with the
-// contents of the files that they name. It names no server: that is the host of each connection.
+// takeTLSConfig removes the TLS parameters from a query and returns the configuration, with the
+// contents of the named files. It sets no server name, because that is the host of each connection.
 func takeTLSConfig(query url.Values) (*tls.Config, [][]byte, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var files [][]byte

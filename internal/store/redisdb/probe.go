@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Prober writes to every master, to find out which of them take writes and keep what the mode of
-// the installation promises. One goroutine at a time may use it.
+// Prober writes to every master, to find out which masters accept writes and provide the durability
+// that the installation promises. One goroutine at a time may use it.
 type Prober struct {
 	db       *DB
 	required Requirements
@@ -209,8 +209,8 @@ func checkPromise(info map[string]string, required Requirements) (problems []str
 	return problems
 }
 
-// keptPromise returns what a change of the server survives, as far as it is required. A server that
-// cannot read back its file keeps nothing: after a restart its replicas copy what it lost.
+// keptPromise returns the durability of a change on the server, at most the required one. A server
+// that cannot read back its file provides none, because after a restart its replicas copy its loss.
 func keptPromise(info map[string]string, required Requirements, replay []string) Promise {
 	switch {
 	case len(replay) > 0:
@@ -225,8 +225,8 @@ func keptPromise(info map[string]string, required Requirements, replay []string)
 	}
 }
 
-// ReadPromise returns what an acknowledged change survives now, the least of all masters, as far as
-// it is required. It writes nothing. It returns store_unavailable.
+// ReadPromise returns the current durability of acknowledged changes: the weakest of all masters,
+// at most the required one. It writes nothing. It returns store_unavailable.
 func (db *DB) ReadPromise(ctx context.Context, required Requirements) (Promise, error) {
 	var least Promise
 	err := db.inspectServers(ctx, func(_ string, info map[string]string, replay []string) {

@@ -43,7 +43,7 @@ func TestOpenRejectsInvalidAddressesAndHidesPasswords(t *testing.T) {
 }
 
 func TestALostStoreIsStoreUnavailableAndIsReachedAgain(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	testkit.Check(t, db.Client.Set(t.Context(), "kept", "1", 0).Err())
@@ -74,7 +74,7 @@ func TestAStoreThatDoesNotServeIsStoreUnavailable(t *testing.T) {
 }
 
 func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	defer func() { _ = db.Close() }()
 	admin := redistest.Dial(t, server)
@@ -97,7 +97,7 @@ func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
 }
 
 func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	cluster, members, err := redistest.StartCluster()
 	for _, m := range members {
 		t.Cleanup(m.Remove)
@@ -208,7 +208,7 @@ func TestWhoTriesToLockInAnOutageLeadsAfterIt(t *testing.T) {
 
 // A store that takes no writes for a while is what a Cluster in a failover is.
 func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	direct := redistest.Dial(t, server)

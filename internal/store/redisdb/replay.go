@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// defaultUser is the user as which Redis replays the transactions of its append-only file, and who
-// a client is that names no other.
+// defaultUser is the user as which Redis replays the transactions of its append-only file. It is
+// also the user of a client that names no other.
 const defaultUser = "default"
 
 // replayedCommands are the commands that write, as the append-only file has them in the
@@ -28,9 +28,9 @@ var replayedCommands = map[string][]any{
 	"XADD": {"*", "f", 1}, "XTRIM": {"MAXLEN", 1},
 }
 
-// checkReplay returns what keeps a server from reading back its append-only file. Up to Redis 7.2 a
-// restart skips every transaction that the user default may not run, and so loses the ledger. It
-// asks nothing when there is no such file, or when the nodes are this user themselves.
+// checkReplay returns why a server could not read back its append-only file, or nil. Up to Redis
+// 7.2 a restart skips every transaction that the user "default" may not run, and so loses the
+// ledger. It skips the check if there is no such file, or if the nodes sign in as that user.
 func checkReplay(ctx context.Context, server *redis.Client, info map[string]string) (problems []string, err error) {
 	user, _ := credentialsFor(server.Options())
 	if info["aof_enabled"] != "1" || user == "" || user == defaultUser {

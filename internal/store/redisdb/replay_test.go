@@ -20,7 +20,7 @@ var storedAs = map[string]string{"PEXPIRE": "PEXPIREAT", "EXPIRE": "PEXPIREAT"}
 // A command that a script writes with and the user default may not run is skipped at the restart of
 // Redis, so every one of them is asked for.
 func TestTheRightsOfEveryCommandThatScriptsWriteWithAreAskedFor(t *testing.T) {
-	client := redistest.Dial(t, redistest.StartFor(t))
+	client := redistest.Dial(t, redistest.StartForTest(t))
 	known := testkit.Must(client.Command(t.Context()).Result())(t)
 	call := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	writes := map[string]bool{}
@@ -49,7 +49,7 @@ func TestTheRightsOfEveryCommandThatScriptsWriteWithAreAskedFor(t *testing.T) {
 }
 
 func TestAStoreThatCannotReadBackItsAppendOnlyFileIsRefused(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	admin := redistest.Dial(t, server)
 	setUser := func(rules ...any) {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestAStoreThatCannotReadBackItsAppendOnlyFileIsRefused(t *testing.T) {
 
 // An answer is believed for a while, and never of a server that started again.
 func TestAServerThatStartedAgainIsAskedAtOnce(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--user", "node", "on", ">secret", "~*", "&*", "+@all")
+	server := redistest.StartForTest(t, "--appendonly", "yes", "--user", "node", "on", ">secret", "~*", "&*", "+@all")
 	db := openServer(t, "redis://node:secret@"+server.Addr)
 	prober := db.NewProber(redisdb.Requirements{FreeShards: 1, Durable: true})
 	if health := prober.Probe(t.Context())[0]; !health.OK {

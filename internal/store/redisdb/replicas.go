@@ -54,8 +54,8 @@ func (db *DB) Confirmations() (confirmed, missed int64) {
 	return db.replicas.confirmed.Load(), db.replicas.missed.Load()
 }
 
-// needsConfirmation reports whether a caller of the script may rely on what it wrote. The header of
-// one that promises nothing that has to survive a server says why.
+// needsConfirmation reports whether replicas must confirm the writes of a script. The header of a
+// script that needs none says why.
 func needsConfirmation(s *scripts.Script) bool {
 	return s.Unconfirmed == "" && s.Writes()
 }
@@ -76,11 +76,10 @@ func (db *DB) clientOf(s *scripts.Script) redis.UniversalClient {
 	return db.Client
 }
 
-// confirmHook appends a write and a WAIT to each pipeline to one server. WAIT covers what its own
-// connection wrote, from Redis 7.2 on only up to the last command that did write. A repeated
-// request may have written nothing this time, though what it returns is not on a replica yet. The
-// write in front of WAIT comes after everything that the batch wrote or read, so WAIT covers that
-// too.
+// confirmHook appends a write and a WAIT to each pipeline to one server. WAIT covers only the
+// writes of its own connection; from Redis 7.2 on, only those up to the last command that wrote
+// something. A repeated request may write nothing although its result has not reached a replica
+// yet. The added write comes after all commands of the batch, so WAIT covers the result too.
 type confirmHook struct {
 	of       *replicaConfirmation
 	server   *redis.Client

@@ -46,7 +46,7 @@ func countCalls(t *testing.T, s *redistest.Server, command string) int {
 
 func TestAChangeIsAcknowledgedWhenAReplicaHasIt(t *testing.T) {
 	t.Parallel()
-	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	db := openWithReplica(t, master.URL())
 	testkit.WantError(t, request(t.Context(), db, "alone"), apierror.OutcomeUnknown, "without a replica")
 	proxy := redistest.StartProxy(t, master.Addr)
@@ -85,7 +85,7 @@ func TestAChangeIsAcknowledgedWhenAReplicaHasIt(t *testing.T) {
 // repeated request may. So every batch writes something itself.
 func TestEveryBatchWritesBeforeItWaits(t *testing.T) {
 	t.Parallel()
-	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, master.Addr)
 	db := openWithReplica(t, master.URL())
 	client := redistest.Dial(t, master)
@@ -99,7 +99,7 @@ func TestEveryBatchWritesBeforeItWaits(t *testing.T) {
 
 func TestOneWaitServesABatch(t *testing.T) {
 	t.Parallel()
-	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, master.Addr)
 	db := openWithReplica(t, master.URL())
 	const requests = 2000
@@ -117,7 +117,7 @@ func TestOneWaitServesABatch(t *testing.T) {
 
 func TestAFrozenReplicaDelaysNoRead(t *testing.T) {
 	t.Parallel()
-	master := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	master := redistest.StartForTest(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.StartReplica(t, master.Addr)
 	db := openWithReplica(t, master.URL())
 	replica.Pause()

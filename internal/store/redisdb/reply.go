@@ -11,7 +11,7 @@ import (
 // ErrStale means that the store is not as the caller read it, so that nothing was changed.
 var ErrStale = errors.New("the store has changed since it was read")
 
-// RetryStale calls try until it does not return ErrStale, and returns what it returned. It returns
+// RetryStale calls try until it returns something other than ErrStale, and returns that. It returns
 // version_conflict when every attempt was stale.
 func RetryStale[T any](attempts int, try func() (T, error)) (result T, err error) {
 	for range attempts {

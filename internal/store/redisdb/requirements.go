@@ -35,7 +35,7 @@ const (
 
 // CheckRequirements waits for the store and returns a RequirementError when it could lose money, or
 // was first used with another number of shards. It returns store_unavailable when the store cannot
-// be reached in time, or is not what it will be: a Cluster without all slots, a replica that may be
+// be reached in time or is not ready, such as a Cluster without all slots or a replica that may be
 // promoted.
 func (db *DB) CheckRequirements(ctx context.Context, required Requirements) error {
 	if err := db.waitUntilReachable(ctx, required.MaxWait); err != nil {

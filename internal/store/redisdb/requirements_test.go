@@ -46,7 +46,7 @@ func TestEveryMasterIsChecked(t *testing.T) {
 }
 
 func TestAllUnmetRequirementsAreReported(t *testing.T) {
-	server := redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru")
+	server := redistest.StartForTest(t, "--maxmemory-policy", "allkeys-lru")
 	db := openServer(t, server.URL())
 	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, Durable: true})
 	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes"} {
@@ -57,7 +57,7 @@ func TestAllUnmetRequirementsAreReported(t *testing.T) {
 }
 
 func TestAReplicaIsWaitedForUntilItIsPromoted(t *testing.T) {
-	server := redistest.StartFor(t, "--replicaof", "127.0.0.1 1", "--replica-read-only", "no")
+	server := redistest.StartForTest(t, "--replicaof", "127.0.0.1 1", "--replica-read-only", "no")
 	db := openServer(t, server.URL())
 	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
 	if !errors.Is(err, apierror.StoreUnavailable) || !strings.Contains(err.Error(), "address of the master") {
@@ -68,8 +68,8 @@ func TestAReplicaIsWaitedForUntilItIsPromoted(t *testing.T) {
 }
 
 func TestAnAddressOfTheOtherKindOfStoreIsReported(t *testing.T) {
-	single := redistest.StartFor(t)
-	member := redistest.StartFor(t, "--cluster-enabled", "yes")
+	single := redistest.StartForTest(t)
+	member := redistest.StartForTest(t, "--cluster-enabled", "yes")
 	for url, want := range map[string]string{
 		"redis-cluster://" + single.Addr: "set redis://",
 		"redis://" + member.Addr:         "set redis-cluster://",
@@ -82,7 +82,7 @@ func TestAnAddressOfTheOtherKindOfStoreIsReported(t *testing.T) {
 }
 
 func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
-	member := redistest.StartFor(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	member := redistest.StartForTest(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
 	client := redistest.Dial(t, member)
 	db := openServer(t, "redis-cluster://"+member.Addr)
 	for _, slots := range [][2]int{{-1, -1}, {0, 16000}} {
@@ -99,13 +99,13 @@ func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
 }
 
 func TestAStoreWithAnAppendOnlyFileIsDurable(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes")
+	server := redistest.StartForTest(t, "--appendonly", "yes")
 	required := redisdb.Requirements{FreeShards: 1, Durable: true}
 	testkit.Report(t, openServer(t, server.URL()).CheckRequirements(t.Context(), required))
 }
 
 func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := openServer(t, server.URL())
 	server.Kill()
 	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); !errors.Is(

@@ -165,9 +165,9 @@ func newReply(s *scripts.Script, value any, err error) (Reply, error) {
 	return Reply{Status: values[0], Values: values[1:]}, nil
 }
 
-// WrapError returns err with the operation in front of it, "read the wallet"; nil for nil. An
-// outage is also store_unavailable, and a store without memory store_full. redis.Nil is returned as
-// it is.
+// WrapError prefixes err with the operation, such as "read the wallet"; nil stays nil. It adds
+// store_unavailable for an outage and store_full for a store without memory. It returns redis.Nil
+// unchanged.
 func WrapError(operation string, err error) error {
 	switch {
 	case err == nil:
@@ -193,8 +193,8 @@ var outageErrors = []error{
 	redis.ErrAutoPipelineQueueFull,
 }
 
-// isOutage reports whether the store could not be reached or does not serve, so that the same
-// request may succeed later.
+// isOutage reports whether the store could not be reached or could not do the command, so that the
+// same request may succeed later.
 func isOutage(err error) bool {
 	var network net.Error
 	if errors.As(err, &network) || slices.ContainsFunc(outageErrors, func(e error) bool { return errors.Is(err, e) }) {

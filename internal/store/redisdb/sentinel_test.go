@@ -15,9 +15,9 @@ import (
 // One master, one replica and one sentinel: the master dies, and the same DB uses the replica.
 func TestBehindSentinelTheStoreSurvivesItsMaster(t *testing.T) {
 	t.Parallel()
-	master := redistest.StartFor(t)
+	master := redistest.StartForTest(t)
 	host, port := "127.0.0.1", master.Addr[len("127.0.0.1:"):]
-	replica := redistest.StartFor(t, "--replicaof", host+" "+port)
+	replica := redistest.StartForTest(t, "--replicaof", host+" "+port)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := fmt.Sprintf("sentinel monitor parlor %s %s 1\n"+
 		"sentinel down-after-milliseconds parlor 500\nsentinel failover-timeout parlor 3000\n", host, port)

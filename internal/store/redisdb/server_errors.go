@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// serverErrors are the errors of a server that does not serve, or does not serve this node, by what
-// they start with: its operator must act, and the same request succeeds then. Redis and Valkey have
-// the same first words and different sentences, so a word stands for all of them. The errors that
-// begin with ERR are those that have no word of their own.
+// serverErrors lists, by their first words, the errors of a server that cannot do a command, or not
+// for this node. Its operator must act; then the same request succeeds. Redis and Valkey share the
+// first words but not the sentences. The entries that begin with ERR are errors without a word of
+// their own.
 var serverErrors = []struct {
 	start  string
 	result *apierror.Error
@@ -55,8 +55,8 @@ var serverErrors = []struct {
 // scriptKilled is in the error of a script that an operator has ended, which had not written.
 const scriptKilled = "Script killed by user"
 
-// serverErrorCode returns store_unavailable or store_full for an error of a server that does not
-// serve, nil for any other error.
+// serverErrorCode returns store_unavailable or store_full for an error by which a server says that
+// it cannot do the command. It returns nil for any other error.
 func serverErrorCode(err error) *apierror.Error {
 	text := err.Error()
 	if ofServer := redis.Error(nil); errors.As(err, &ofServer) { // without what is wrapped around it
@@ -76,14 +76,13 @@ func serverErrorCode(err error) *apierror.Error {
 	return nil
 }
 
-// isEndOfWord reports whether a word ends in front of rest: BUSYGROUP is not BUSY. The error of a
-// script may have a colon there.
+// isEndOfWord reports whether rest begins after a complete word, so that BUSYGROUP is not taken for
+// BUSY. In the error of a script a colon may follow the word.
 func isEndOfWord(rest string) bool {
 	return rest == "" || !('A' <= rest[0] && rest[0] <= 'Z')
 }
 
-// serverErrorWord returns the first word of an error of a server that does not serve, "" for other
-// errors.
+// serverErrorWord returns the first word of an error in serverErrors, or "" for other errors.
 func serverErrorWord(err error) string {
 	if serverErrorCode(err) == nil {
 		return ""

@@ -57,7 +57,7 @@ func TestEveryErrorOfAServerThatDoesNotServeIsTemporary(t *testing.T) {
 // A server that got a password refuses a command of more than ten arguments before it reads the
 // arguments, in other words than a short one.
 func TestAPasswordThatCameLaterIsStoreUnavailableToEveryScript(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	admin := redistest.Dial(t, server)
 	testkit.Check(t, admin.ConfigSet(t.Context(), "requirepass", "secret").Err())
 	db := testkit.Must(redisdb.Open(server.URL()))(t)

@@ -33,8 +33,8 @@ func (l timeLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// sharedLimit makes contexts that the batches of a moment share: a context and its timer for each
-// were an eighth of what a relayed message allocated.
+// sharedLimit returns contexts that batches started at the same moment share. A context and a timer
+// for each batch were an eighth of the bytes that a relayed message allocated.
 type sharedLimit struct {
 	mu     sync.Mutex
 	ctx    context.Context

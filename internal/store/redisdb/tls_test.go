@@ -145,7 +145,7 @@ func TestAStoreBehindSentinelsWithUsersOfTheirOwnOverTLS(t *testing.T) {
 
 func TestAUserOfTheStoreInEveryScheme(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartFor(t, append([]string{"--user", "default", "off"}, storeUserRights...)...)
+	server := redistest.StartForTest(t, append([]string{"--user", "default", "off"}, storeUserRights...)...)
 	expectUsable(t, "redis://"+storeCredentials+server.Addr)
 	expectUsable(t, "unix://"+storeCredentials+server.Socket)
 	expectUnusable(t, "redis://"+server.Addr)

@@ -14,7 +14,7 @@ import (
 
 // By default go-redis ignores the deadline of a context.
 func TestACommandEndsWithItsContext(t *testing.T) {
-	server := redistest.StartFor(t)
+	server := redistest.StartForTest(t)
 	db := testkit.Must(redisdb.Open(server.URL()))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	testkit.Check(t, db.Client.Ping(t.Context()).Err())

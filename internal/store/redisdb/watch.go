@@ -16,8 +16,8 @@ type PublishedEntry struct {
 }
 
 // WatchEvents calls handle for the events of all rooms and wallets, one after the other, until ctx
-// ends. It is for a terminal: what is published while the connection is down is missed. It returns
-// an error on a Cluster, where no single connection hears everything.
+// ends. It is for a terminal: events published while the connection is down are missed. It returns
+// an error on a Cluster, where no single connection receives all events.
 func (db *DB) WatchEvents(ctx context.Context, handle func(PublishedEntry)) error {
 	client, ok := db.Client.(*redis.Client)
 	if !ok {

@@ -116,8 +116,8 @@ func (c *Clock) ReportSkew() {
 	c.mu.Unlock()
 }
 
-// AllowsEnding reports whether this node may end what is over: rooms, turns, seasons, tournaments,
-// leases of others.
+// AllowsEnding reports whether this node may end rooms, turns, seasons, tournaments and leases of
+// others whose time has passed.
 func (c *Clock) AllowsEnding() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,9 +125,9 @@ func (c *Clock) AllowsEnding() bool {
 	return c.differ == nil && !c.skewReported && drift.Abs() <= MaxSkew
 }
 
-// Observe takes the readings of one look at all servers. Instead of one with a long round trip the
-// last one counts, for settleTime: what is stored on a server that does not reply does not end
-// anyway, and must not hold up the others. A look without any changes nothing.
+// Observe takes the readings of one look at all servers. A reading with a long round trip is
+// replaced by the last good one for settleTime, so that a server that does not reply does not hold
+// up the others; nothing on that server can end anyway. A look without any reading changes nothing.
 func (c *Clock) Observe(readings []Reading) Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()

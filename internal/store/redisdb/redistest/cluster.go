@@ -76,7 +76,7 @@ func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters
 		t.Fatal(err)
 	}
 	for _, master := range masters {
-		replica := StartFor(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
+		replica := StartForTest(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
 		client := Dial(t, replica)
 		host, port, _ := strings.Cut(master.Addr, ":")
 		if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {
@@ -101,10 +101,10 @@ func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters
 	return url, masters, replicas
 }
 
-// ConfirmingReplicas returns how many replicas, of one or two, have what a server wrote just now; 0
-// for a replica without replicas. INFO says "online" earlier: of a replica that has the first copy
-// of the data, while the server keeps back all later writes until the replica says that it has read
-// it. To kill the server then leaves a replica without them.
+// ConfirmingReplicas returns how many of a server's one or two replicas have its latest write; 0
+// for a server without replicas. INFO reports "online" earlier, as soon as a replica has the first
+// copy of the data. At that point the server still holds back later writes, so killing it would
+// lose them on the replica.
 func ConfirmingReplicas(t testing.TB, s *Server) int {
 	t.Helper()
 	const most, patience = 2, 50 * time.Millisecond

@@ -58,8 +58,8 @@ func CPUTime(t testing.TB, db *redisdb.DB) (us float64) {
 	return us
 }
 
-// Dump returns all strings and hashes of the store as text, for tests that search for what must not
-// be stored.
+// Dump returns all strings and hashes of the store as text, for tests that search it for secrets
+// that must not be stored.
 func Dump(t testing.TB, db *redisdb.DB) string {
 	t.Helper()
 	var text strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Floors are the plain commands with which benchmarks compare what a call costs the store: PING,
-// and ZADD of a new score and ZRANK in a sorted set.
+// Floors are the plain commands to which benchmarks compare the cost of a call: PING, and ZADD of a
+// new score and ZRANK in a sorted set.
 type Floors struct {
 	DB      *redisdb.DB
 	Members int // of the sorted set
@@ -35,8 +35,8 @@ func (f Floors) Fill(t testing.TB) {
 	}
 }
 
-// Compare measures by turns what a call costs the store, in µs of its CPU time, and what the plain
-// commands do. It reports the medians: µs, and the call as a multiple of each command.
+// Compare measures the CPU time of the store for a call and for the plain commands, in turns. It
+// reports the medians: µs of the call, and the call as a multiple of each command.
 func (f Floors) Compare(b *testing.B, call string, turns int, measure func() float64) {
 	b.Helper()
 	f.Fill(b)

@@ -149,15 +149,15 @@ func ReplicaOf(addr string) []string {
 // StartReplica starts a replica of the server at host:port, and waits until it is in sync.
 func StartReplica(t testing.TB, addr string, args ...string) *Server {
 	t.Helper()
-	replica := StartFor(t, append(ReplicaOf(addr), args...)...)
+	replica := StartForTest(t, append(ReplicaOf(addr), args...)...)
 	master := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = master.Close() }()
 	Eventually(t, "the replica follows its master", func() bool { return isFollowed(t, master) })
 	return replica
 }
 
-// isFollowed reports whether a replica confirms what is written now. A replica that is online may
-// do so only a second later.
+// isFollowed reports whether a replica confirms current writes. A replica may begin to do so only a
+// second after it is online.
 func isFollowed(t testing.TB, master *redis.Client) bool {
 	t.Helper()
 	const limitMS = 200

@@ -59,7 +59,7 @@ func Each(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 func EachStoreURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {
-		s := StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+		s := StartForTest(t, "--appendonly", "yes", "--appendfsync", "always")
 		test(t, s.URL(), open(t, s.URL()))
 	})
 	t.Run("cluster", func(t *testing.T) {
@@ -201,8 +201,8 @@ func Dial(t testing.TB, s *Server) *redis.Client {
 	return client
 }
 
-// StartFor starts a server that is removed when the test ends.
-func StartFor(t testing.TB, args ...string) *Server {
+// StartForTest starts a server that is removed when the test ends.
+func StartForTest(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := Start(args...)
 	if err != nil {
@@ -338,9 +338,8 @@ func stopAll() {
 	}
 }
 
-// Poll calls try every few milliseconds until it succeeds, and returns its last error when the time
-// is over. It is the only place where a test sleeps: a test waits for a condition, never for a
-// time.
+// Poll calls try every few milliseconds until it succeeds, and returns its last error after a time
+// limit. It is the only place where a test sleeps: a test waits for a condition, never for a time.
 func Poll(limit time.Duration, try func() error) error {
 	deadline := time.Now().Add(limit)
 	for {

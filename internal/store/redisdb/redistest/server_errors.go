@@ -1,7 +1,7 @@
 package redistest
 
-// ServerErrors are errors of servers that do not serve, word for word as Redis 7.0 and later and
-// Valkey 8 return them, to a command, and with what a script adds.
+// ServerErrors are the exact error texts of servers that cannot do a command, as Redis from 7.0 and
+// Valkey 8 return them: to a plain command, and with the text that a script adds.
 var ServerErrors = []string{
 	"LOADING Redis is loading the dataset in memory",
 	"LOADING Valkey is loading the dataset in memory",

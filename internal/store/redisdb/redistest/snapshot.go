@@ -61,15 +61,15 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do
 end
 return found`
 
-// Scripter is what TakeSnapshot needs of a test.
-type Scripter interface {
+// TestingT has the methods of testing.TB that TakeSnapshot calls.
+type TestingT interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Context() context.Context
 }
 
 // TakeSnapshot reads every key that starts with a hash tag and a colon, "{e:7}:", in one step.
-func TakeSnapshot(t Scripter, db *redisdb.DB, tag string) Snapshot {
+func TakeSnapshot(t TestingT, db *redisdb.DB, tag string) Snapshot {
 	t.Helper()
 	found, err := db.Client.Eval(t.Context(), readSnapshot, []string{tag}, tag).Slice()
 	if err != nil {
