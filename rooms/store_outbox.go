@@ -139,8 +139,8 @@ func (st *store) applyGames(ctx context.Context, _ int64, gameIDs []int64) (unfi
 	return gamesOf(waiting), err // games also with an error
 }
 
-// applyShards applies what waits in the outboxes of shards, and returns the shards in which
-// something still waits.
+// applyShards applies the results in the outboxes of shards. It returns the shards whose outbox is
+// not empty after that.
 func (st *store) applyShards(ctx context.Context, shards []keys.Shard) (waiting []keys.Shard, err error) {
 	shards, waiting = st.splitStopped(shards)
 	var errs []error

@@ -94,8 +94,8 @@ func (p *gcPacer) applyLocked() {
 	}
 }
 
-// followLoad adapts the headroom to how much is allocated, until ended is closed. When a load has
-// ended, the memory that it took goes back.
+// followLoad adapts the headroom of the heap to the rate of allocation, until ended is closed.
+// After a peak it returns memory to the system.
 func (p *gcPacer) followLoad(every time.Duration, ended <-chan struct{}) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -353,11 +353,11 @@ func (b *board) replan(c *boardChange, nowMS, after int64) error {
 	return err
 }
 
-// EndSeason ends the current season now; the next one begins and keeps the next boundary of the
-// schedule, or has the first one of a new schedule. A season that had its prizes is followed by
-// seasons without, until its scheduled end. It is for staff, and for the operator alone where the
-// operator promised the prizes. It returns season_not_found, and season_closed for a season that is
-// not open.
+// EndSeason ends the current season now, and the next one begins. The next one ends when the
+// schedule says, or at the first boundary of a schedule that was changed. If the season had
+// prizes, the seasons until its scheduled end have none. Only staff may call it, and only the
+// operator if the operator promised the prizes. It returns season_not_found, and season_closed
+// for a season that is not open.
 func (s *Service) EndSeason(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, number int64,
 ) (Season, error) {

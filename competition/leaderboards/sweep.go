@@ -52,8 +52,8 @@ type gameSweep struct {
 // any instant, because every step can be repeated.
 func (s *Service) Run(ctx context.Context) error { return s.work.Run(ctx) }
 
-// RunOnce does the background work that there is, unless another node does it, and looks at boards
-// that are not due.
+// RunOnce does the work of Run once, for all boards, also for those that are not due. It does
+// nothing while another node leads.
 func (s *Service) RunOnce(ctx context.Context) error {
 	s.sweeps.mu.Lock()
 	clear(s.sweeps.games)

@@ -197,8 +197,9 @@ const (
 	countedPageSize = 1000
 )
 
-// countStakes counts the rooms with a stake and the losses of the last hours from the player's
-// lines, newest first, until the lines are older and account for all stakes that are held.
+// countStakes counts a player's rooms and tournaments with a stake, and the losses of the last
+// hours. It reads the player's lines, newest first, until they are older than that and it has
+// found every stake that is held.
 func (s *Service) countStakes(ctx context.Context, gameID, userID int64, code string) (stakeCount, error) {
 	now, err := s.db.ReadClock(ctx)
 	if err != nil {

@@ -2,9 +2,9 @@ package config
 
 import "reflect"
 
-// Reload returns the settings of a node that runs, with the new values of those that it can take.
-// It also returns the variables of the settings that differ: changed has those that were taken, and
-// kept those that a node takes at its start only.
+// Reload merges new settings into those of a running node. It takes the new value of each setting
+// that can change while the node runs. changed names the variables of those that differ and were
+// taken, kept those that differ and need a restart.
 func Reload(running, next Settings) (merged Settings, changed, kept []string) {
 	merged = running
 	for _, f := range settings {

@@ -1,8 +1,8 @@
 // Package migrate turns a store of an older layout into one of today's.
 //
-// One step exists, from layout 1, the last one before each game had an economy of its own, to
-// layout 3. (Layout 2 had the keys of layout 1 and was never released; the step takes it too.) The
-// record of the installation, keys.Meta, says how far it is:
+// There is one migration: from layout 1, in which all games shared one economy, to layout 3.
+// (Layout 2 had the keys of layout 1 and was never released; it is migrated in the same way.)
+// keys.Meta, the record of the installation, has its stage:
 //
 //	1           nothing was changed
 //	1>3         new keys are being written beside the old ones, which are whole

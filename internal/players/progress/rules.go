@@ -263,8 +263,8 @@ func (r rule) checkNumber(condition string, value wire.RawJSON) (code, reason st
 	return "", ""
 }
 
-// checkChange compares a value with the one before. One that was absent before counts as a first
-// save. Values of the wrong type are checkValue's.
+// checkChange checks a value against the one before it by the rule. A value that was absent before
+// is checked as a first save. checkValue reports values of the wrong type.
 func (r rule) checkChange(before, now wire.RawJSON) (violations []violation) {
 	if r.immutable && before != nil && (now == nil || !equalJSON(before, now)) {
 		violations = append(violations, r.newViolation(conditionImmutable, "immutable", "cannot be changed"))

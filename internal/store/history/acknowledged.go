@@ -53,8 +53,8 @@ type batch struct {
 	afterAt time.Time
 }
 
-// Acknowledge is called with a game and the nonce of a call that has added an entry to its ledger,
-// when the caller is about to be told so, and with the time before which that call was not sent.
+// Acknowledge notes that the caller will hear of an entry in the ledger of a game. nonce is that of
+// the call that appended the entry; the call was sent at began or later.
 func (s *Service) Acknowledge(gameID int64, nonce string, began time.Time) {
 	sum := sumNonce(nonce)
 	s.touchedMu.Lock()

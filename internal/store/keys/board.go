@@ -145,6 +145,6 @@ func BoardReceipt(s BoardShard, caller, key string) string { return s.key("did:"
 // "<user>|<start ms>", or "used" once a score was sent for it.
 func BoardPlay(s BoardShard, playID string) string { return s.key("play:", playID) }
 
-// BoardPlays (list, as long as the player's last play) has the ids of the plays of a player that
-// may be open, oldest first. It bounds how many there are.
+// BoardPlays (list, as long as the player's newest play) has the ids of a player's plays, oldest
+// first. Some of them may be over. Its length is bounded, and so is the number of open plays.
 func BoardPlays(s BoardShard, userID int64) string { return s.key("plays:", id(userID)) }

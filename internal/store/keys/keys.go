@@ -397,14 +397,21 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
-// Prize (hash, until a minute after its board or its tournament is gone) is what was set aside for
-// the prizes of a source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField, "decimals",
-// PrizePoolField what came in, "from" the "house" or the "mint" and "funded" what came from there,
-// PrizePaidField, PrizeStateField PLANNED, PAID or VOID,
-// absent before; of the plan PrizeLinesField how many lines it has, PrizeNextField how many are
-// paid, "digest" of all lines and "planned" the units of those that are there; "reason" why it was
-// voided. What is in the account of the source is the pool less what was paid, nothing once it is
-// PAID or VOID.
+// Prize (hash, until a minute after its board or tournament was removed) is the pool of a source of
+// prizes, "board:<key>:<season>" or "tour:<id>". Its fields are:
+//
+//	PrizeTokenField, "decimals"   the token of the pool
+//	PrizePoolField                units that came in
+//	"from", "funded"              "house" or "mint", and the units that came from there
+//	PrizePaidField                units that were paid out
+//	PrizeStateField               PLANNED, PAID or VOID; absent before the plan
+//	PrizeLinesField, "digest"     the number of lines of the plan, and the digest of all of them
+//	PrizeNextField                the number of lines that are paid
+//	"planned"                     the units of the lines that are stored
+//	"reason"                      why it was voided
+//
+// The account of the source has the pool less the units that were paid; it is empty when PAID or
+// VOID.
 func Prize(gameID int64, source string) string { return economyKey(gameID, "prize:", source) }
 
 // The fields of Prize that Go code reads.

@@ -148,9 +148,9 @@ func (db *DB) allowLayout(s *scripts.Script) error {
 	return nil
 }
 
-// RaiseLayout raises the layout of the store, while its nodes are exactly those with the given ids.
-// It returns false, and changes nothing, when others have reported meanwhile, or the store has
-// neither of the two layouts.
+// RaiseLayout raises the layout of the store if its nodes are exactly those with the given ids. It
+// returns false and changes nothing if another node has reported meanwhile, or if the store has a
+// layout other than from and to.
 func (db *DB) RaiseLayout(ctx context.Context, from, to int, nodeIDs []string) (bool, error) {
 	ids := make([]any, len(nodeIDs))
 	for i, id := range nodeIDs {

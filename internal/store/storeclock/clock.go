@@ -92,8 +92,9 @@ func New(source Source) *Clock {
 // Elapsed returns the node's monotonic clock, for a Reading.
 func (c *Clock) Elapsed() time.Duration { return c.source.Elapsed() }
 
-// NowMS returns the node's time in ms since 1970: the time on which the clocks agreed last, and
-// what has passed since by the monotonic clock.
+// NowMS returns the node's time in ms since 1970. It starts from the last time at which the clocks
+// of node and store agreed and adds the monotonic time since then, so a change of the system's
+// clock does not move it.
 func (c *Clock) NowMS() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
