@@ -612,21 +612,21 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 // kick takes a user out. Stale means that the script also needs the keys of the other seats and the
 // consumer of the room.
 func (st *store) kick(
-	ctx context.Context, c command, user int64, ban bool, users []int64, consumer string,
+	ctx context.Context, c command, target int64, ban bool, users []int64, consumer string,
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(consumer),
 		scripts.RoomKickArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
-			RoomID: c.roomID, Users: joinInts(users), Target: user, Ban: formatBool(ban),
+			RoomID: c.roomID, Users: joinInts(users), Target: target, Ban: formatBool(ban),
 			EventsMS: eventsRetention.Milliseconds(), HasOutbox: formatBool(consumer != ""),
 		}.List()...)
 }
 
-func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
+func (st *store) transferHost(ctx context.Context, c command, target int64) (scriptResult, error) {
 	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), scripts.RoomTransferArgs{
 		CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
-		Target: user,
+		Target: target,
 	}.List()...)
 }
 

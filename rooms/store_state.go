@@ -31,14 +31,14 @@ func (st *store) setState(
 func (st *store) setTurn(
 	ctx context.Context, c command, in TurnInput, timeout games.TurnTimeout,
 ) (scriptResult, error) {
-	user, seconds := "", ""
+	player, seconds := "", ""
 	if in.UserID != nil {
-		user, seconds = strconv.FormatInt(*in.UserID, 10), strconv.FormatInt(*in.Seconds, 10)
+		player, seconds = strconv.FormatInt(*in.UserID, 10), strconv.FormatInt(*in.Seconds, 10)
 	}
 	r, err := st.run(ctx, scripts.RoomTurnSet, st.newKeyList(c).addTurns(),
 		scripts.RoomTurnSetArgs{
 			CallArgs: st.callArgs(c), Publish: &st.db.PublishCommand, User: c.playerText(), CallerGame: c.gameID,
-			RoomID: c.roomID, Player: user, Seconds: seconds, Timeout: string(timeout),
+			RoomID: c.roomID, Player: player, Seconds: seconds, Timeout: string(timeout),
 		}.List()...)
 	st.timing.Changed(c.shard.GameID()) // freeRooms for a free shard
 	return r, err

@@ -724,6 +724,9 @@ var scriptRules = []rule{
 							violations = append(violations, fmt.Sprintf("%s: %s has %d of its %d arguments",
 								p.set.Position(x.Pos()), name, len(x.Elts), count))
 						}
+						if want[name] > 0 {
+							violations = append(violations, p.swappedFields(x, name)...)
+						}
 					case *ast.CallExpr:
 						violations = append(violations, p.otherArgs(x, want)...)
 					}
@@ -736,6 +739,10 @@ var scriptRules = []rule{
 			"one is missing": {
 				"scripts/wallet_take.lua": ledgerScript()["scripts/wallet_take.lua"],
 				"rooms/store.go":          `package rooms; var x = scripts.WalletTakeArgs{}.List()`,
+			},
+			"two are swapped": {
+				"scripts/wallet_take.lua": ledgerScript("1 nonce", "1 nonce  2 user")["scripts/wallet_take.lua"],
+				"rooms/store.go":          `package rooms; var x = scripts.WalletTakeArgs{Nonce: c.user, User: c.nonce}.List()`,
 			},
 			"those of another script": {
 				"scripts/wallet_take.lua": ledgerScript()["scripts/wallet_take.lua"],
@@ -782,6 +789,53 @@ func (p *project) argCounts() map[string]int {
 		}
 	}
 	return counts
+}
+
+// swappedFields returns a violation for each value that has the name of another field, unless the
+// field's own name has it, as previous_sum has sum.
+func (p *project) swappedFields(literal *ast.CompositeLit, typeName string) (violations []string) {
+	fields := map[string]bool{}
+	for _, element := range literal.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			fields[strings.ToLower(pair.Key.(*ast.Ident).Name)] = true
+		}
+	}
+	for _, element := range literal.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		field, value := strings.ToLower(pair.Key.(*ast.Ident).Name), strings.ToLower(lastName(pair.Value))
+		if !strings.Contains(field, value) && fields[value] {
+			violations = append(violations, fmt.Sprintf("%s: %s gets %s as %s",
+				p.set.Position(pair.Pos()), typeName, value, field))
+		}
+	}
+	return violations
+}
+
+// lastName returns user for c.user, string(c.user), c.user.String() and joinInts(c.user); "" for a
+// value without a name.
+func lastName(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.UnaryExpr:
+		return lastName(x.X)
+	case *ast.CallExpr:
+		if of, ok := x.Fun.(*ast.Ident); ok && strings.HasSuffix(of.Name, "Of") {
+			return strings.TrimSuffix(of.Name, "Of") // digestOf(lines) is a digest
+		}
+		if len(x.Args) == 1 {
+			return lastName(x.Args[0])
+		}
+		if method, ok := x.Fun.(*ast.SelectorExpr); ok && len(x.Args) == 0 {
+			return lastName(method.X)
+		}
+	}
+	return ""
 }
 
 // otherArgs returns a violation when a call has a script and the arguments of another one.
