@@ -30,8 +30,8 @@ func tournamentOf(r *request) (tournamentAddress, error) {
 	return at, at.query.err()
 }
 
-// tournamentResponse returns a tournament with its version as ETag. An error keeps only whether it
-// was replayed.
+// tournamentResponse returns the response with a tournament as its body and the version as its
+// ETag. With an error the response says only whether it is a replay.
 func tournamentResponse(status int, result tournaments.ChangeResult, err error) (response, error) {
 	if err != nil {
 		return response{replayed: result.Replayed}, err

@@ -8,8 +8,9 @@ type Observer interface {
 	Subscribed(topic string, userID int64)
 	// Unsubscribed is called once for each call of Subscribed.
 	Unsubscribed(topic string, userID int64)
-	// EventAdded is called for each event as it is added to the topic, in order. After a fork of the
-	// list it may be called for an event again.
+	// EventAdded is called for each event as it is added to the topic, in order. It may be called
+	// for an event a second time after the list turned out to have another event under a number
+	// that this node knew.
 	EventAdded(topic, eventType string, eventJSON []byte)
 }
 

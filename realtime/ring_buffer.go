@@ -10,8 +10,8 @@ const (
 	keptOldEvents = backfillMinEntries // of a silent topic: those that the next gap check reads anyway
 )
 
-// minKeptEntries is how many entries every list keeps at least when its front is trimmed. From a
-// shorter list nothing was trimmed since it was empty.
+// minKeptEntries is how many entries a list keeps at least whenever its front is trimmed. So a
+// list that is shorter has not been trimmed since it was empty.
 const minKeptEntries = 32
 
 // ringBuffer holds the newest events of a topic: consecutive events and the position just before

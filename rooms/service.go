@@ -296,13 +296,18 @@ func (s *Service) Start(
 // Finish ends the game with a result and pays out the pot. The placements must name each active
 // player once. The same result again returns the room unchanged.
 //
-// The game's server ends any room that has started, except the match of a tournament with stakes
-// whose players report the result. In a room with consensus each active player reports a result.
-// The same places by all finish the room, with the scores of the last report; a contradiction makes
-// it disputed. If one of two players reports that the other is first, the room ends at once. A
-// report cannot be changed. Reports on a disputed room are kept for the operator. With the first
-// report a window begins: when it is over, who was there and said nothing agrees. A report after
-// that is one on a room that has ended.
+// The game's server may end any room that has started, but one: a match of a tournament with
+// stakes whose players report the result.
+//
+// In a room with consensus each active player reports a result, and cannot change the report:
+//
+//   - When all have reported the same places, the room is finished, with the scores of the last
+//     report.
+//   - When two reports contradict each other, the room is disputed. Further reports are kept for
+//     the operator.
+//   - When one of two players reports that the other is first, the room ends at once.
+//   - The first report begins a window. When it is over, a player who was connected and has
+//     reported nothing counts as agreeing. Reports that come later find a room that has ended.
 //
 // It returns room_not_found, not_started, room_closed, result_conflict, room_disputed (to the
 // server), not_participant (to a player), forbidden (to a player of a room without consensus, and
@@ -346,8 +351,9 @@ func (s *Service) Finish(
 	})
 }
 
-// follow makes the room the one that a stale run found, nil before the first run. It returns
-// invalid, the error of the input of that run, when the room is the same.
+// follow replaces the room by found, the room that a stale run returned; it is nil before the
+// first run. invalid is what was wrong with the input of that run, or nil. follow returns it when
+// found has the version of the room, because a new run would fail in the same way.
 func (r *Room) follow(found *Room, invalid error) error {
 	if found == nil {
 		return nil

@@ -183,8 +183,8 @@ func (st *store) forfeitTurn(ctx context.Context, at location, room Room) error 
 	return err // another status: the room has ended, as the next look finds
 }
 
-// shardsOf returns the shards of free rooms and the economies of games; the free shards together
-// are the game freeRooms.
+// shardsOf returns the shards on which rooms of these games can be: always all shards of free
+// rooms, which together count as the game freeRooms, and the economy of each other game.
 func (st *store) shardsOf(gameIDs []int64) []keys.Shard {
 	shards := st.freeShards()
 	for _, id := range gameIDs {

@@ -193,8 +193,8 @@ func (s *Service) archiveGame(ctx context.Context, fence *int64, end ledgerstore
 	return segments > maxSegmentsAtOnce, nil
 }
 
-// want asks for a checkpoint. It is made later, by runCheckpoints; one that is forgotten is made up
-// for by the next one.
+// want asks runCheckpoints to make a checkpoint later. A request that does not fit into the queue
+// is dropped: the next checkpoint of the game covers those segments too.
 func (s *Service) want(gameID, number int64) {
 	select {
 	case s.wanted <- checkpointJob{gameID, number}:

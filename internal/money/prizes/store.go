@@ -67,8 +67,10 @@ type fundCall struct {
 // maxEntriesParsed bounds how many ledger entries a script reads to know what the house has.
 const maxEntriesParsed = 200
 
-// fund reports whether the source has been funded. It returns redisdb.ErrStale when too many
-// entries of the ledger are not folded.
+// fund funds the source, once, and reports whether it has its prizes. It has none when the house
+// has too little, the budget is spent, or the source was voided or paid. It returns
+// redisdb.ErrStale when too many entries of the ledger are not folded; also limit_reached and
+// invalid_amount.
 func (s store) fund(ctx context.Context, c fundCall) (bool, error) {
 	names := []string{
 		keys.Prize(c.gameID, c.source), keys.Totals(c.gameID), keys.Ledger(c.gameID), keys.LedgerBase(c.gameID),

@@ -45,8 +45,9 @@ type GrantInput struct {
 	GameID    int64  // the game that grants
 	TokenCode string // code of the token
 	Units     Units  // minor units, 0 … MaxUnits
-	// LimitPerDay is how much the grants of the game may mint in a day (UTC); "" for as much as its
-	// servers may mint, or where these mint nothing for DefaultGrantsPerDay such grants.
+	// LimitPerDay is how much the grants of the game may mint in a day (UTC). "" stands for as
+	// much as the server keys of the game may mint; if they may mint nothing, for the sum of
+	// DefaultGrantsPerDay grants like this one.
 	LimitPerDay AmountInput
 }
 

@@ -125,8 +125,9 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 
 var errUnknownKey = errors.New("the token names no key that is known")
 
-// isCritical reports whether a token has extensions that a verifier must understand (RFC 7515
-// 4.1.11); none are here.
+// isCritical reports whether a token names extensions that its verifier must understand, in the
+// header "crit" (RFC 7515, 4.1.11). This package understands none: its callers refuse such a
+// token.
 func isCritical(token *jwt.Token) bool {
 	_, ok := token.Header["crit"]
 	return ok

@@ -29,8 +29,9 @@ const (
 	FromPayout FeedSource = "payout" // what the player got of the pot; nothing in a free room
 )
 
-// MayFeedPrizes reports whether a leaderboard with prizes may have a feed. One person with two
-// accounts gets payouts, and results by consensus, at no cost: nobody is paid for them.
+// MayFeedPrizes reports whether a feed may go to a leaderboard with prizes. Payouts, and results
+// by consensus, may not: one person with two accounts can produce any number of them for nothing,
+// since nobody else has to be paid.
 func (s Settings) MayFeedPrizes(feed BoardFeed) bool {
 	return feed.From != FromPayout && slices.Contains(s.Settlements, SettledByServer)
 }

@@ -208,8 +208,8 @@ func (s *Service) CountPlayer(ctx context.Context, id int64) error {
 	return err
 }
 
-// AssetQuota returns the most assets of a game. It has no Caller, as Find. It returns
-// game_not_found.
+// AssetQuota returns how many assets a game may have at most. Like Find it has no Caller. It
+// returns game_not_found.
 func (s *Service) AssetQuota(ctx context.Context, id int64) (int64, error) {
 	game, err := s.Find(ctx, id)
 	return game.Settings.Quotas.Assets, err

@@ -83,9 +83,9 @@ func (s *Service) takeBatch() []pendingChange {
 	return batch
 }
 
-// repeatInto adds all other members to a room's change, which has the changed ones already. If one
-// call cannot name all members, the next one repeats, so that none counts as gone. Service.mu must
-// be held.
+// repeatInto adds the members that have not changed to a room's change, which names the changed
+// ones already. If they do not fit in, the next call repeats them. A call may declare all others
+// to be gone only if it names every member. Service.mu must be held.
 func (s *Service) repeatInto(p *pendingChange, changed int) {
 	var stored []int64
 	for id, m := range p.room.members {

@@ -132,8 +132,8 @@ func (r replica) copyTo(out io.Writer) error {
 	return nil
 }
 
-// copyUpTo copies until the last bytes are the mark. Nothing follows it, since this replica
-// acknowledges nothing.
+// copyUpTo copies what the master sends until the mark, which it leaves out. The master announced
+// the mark before the copy. It sends nothing after it, because this replica acknowledges nothing.
 func (r replica) copyUpTo(mark []byte, out io.Writer) error {
 	buffer := make([]byte, 0, 1<<17)
 	for !bytes.HasSuffix(buffer, mark) {

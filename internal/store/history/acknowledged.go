@@ -18,9 +18,9 @@ const (
 	maxBatches = 512
 	// keepAcknowledged is for how long a nonce is remembered: longer than what a failover may lose.
 	keepAcknowledged = maxRecentLoss + 15*time.Second
-	// keepLast is how long the nonces of an idle game are remembered, counted back from its newest
-	// one; at most maxKeptLast are. A shortened history has all of them, or nothing that was
-	// acknowledged later.
+	// keepLast is how long before its newest nonce the nonces of an idle game are still
+	// remembered; at most maxKeptLast are. These are enough, since a ledger loses entries from
+	// its end only: when one of these is lost, all that was acknowledged after it is lost too.
 	keepLast    = 10 * time.Second
 	maxKeptLast = 1024
 	// noticeTime is longer than it takes until a node knows that a server failed.

@@ -518,9 +518,10 @@ func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 
-// PresenceLease (hash, until a day after the lease has ended) has the rooms of a lease on a shard:
-// the id of each room in which it has a player maps to "1", "call" the number of the last call that
-// changed something, and "ended" "1" once the lease has ended.
+// PresenceLease (hash, until a day after the lease has ended) is the lease of a node for its
+// players, on one shard. The id of each room in which the lease has a player maps to "1". "call"
+// is the number of the last call that changed something, and "ended" is "1" once the lease has
+// ended.
 func PresenceLease(s Shard, lease string) string { return s.key("presence:", lease) }
 
 // RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in an economy it is

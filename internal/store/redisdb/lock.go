@@ -50,8 +50,9 @@ func (db *DB) RunAsLeader(
 	return true, work(leased, number)
 }
 
-// lockTimeout is how long an attempt to lock waits: as long as its commands may take. One that is
-// given up before may still be sent, and lock for nobody when the store is back.
+// lockTimeout is how long an attempt to lock waits: as long as its commands may take. With a
+// shorter time, a command of an attempt that was given up could still be sent when the store is
+// back, and take the lock for nobody.
 const lockTimeout = 2 * commandTimeout
 
 // releaseRetryDelay is the time between two attempts to release a lock.

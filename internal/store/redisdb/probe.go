@@ -196,8 +196,8 @@ func (p *Prober) assess(name string, err error, info map[string]string, replay [
 	return h
 }
 
-// checkPromise returns what keeps a server from its promise now and may be over soon. A node waits
-// for it and does not end.
+// checkPromise returns the problems for which a server does not keep its promise now, of those
+// that may pass by themselves. A node waits until they have passed, and does not exit.
 func checkPromise(info map[string]string, required Requirements) (problems []string) {
 	if required.Durable && info["aof_enabled"] == "1" && info["aof_last_write_status"] != "ok" {
 		problems = append(problems, "cannot write its append-only file")
