@@ -118,9 +118,6 @@ func (c *Client) ID() string { return c.id }
 // UserID returns the id of the player on the socket.
 func (c *Client) UserID() int64 { return c.options.UserID }
 
-// Data returns ClientOptions.Data.
-func (c *Client) Data() any { return c.options.Data }
-
 // Done returns a channel that is closed when the socket is closed.
 func (c *Client) Done() <-chan struct{} { return c.done }
 

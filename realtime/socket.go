@@ -53,7 +53,6 @@ type SocketKind struct {
 type ClientOptions struct {
 	UserID    int64     // the player's id
 	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never
-	Data      any       // for the caller's own use
 
 	// OnOpen is called before any message, and before any frame is sent; may be nil.
 	OnOpen func(ctx context.Context, c *Client)

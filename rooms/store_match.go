@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 )
 
@@ -45,16 +46,12 @@ func (st *store) openMatch(
 	k := st.newKeyList(c).add(keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)).addDue()
 	k.addIndexes(allIndex, createdIndex).add(keys.FreeRooms(c.shard)).addPlayerRooms(in.Players)
 	settings, document := n.encode(st.db.Layout(), 0)
-	more := make([]any, len(profiles))
-	for i, profile := range profiles {
-		more[i] = profile
-	}
 	return st.runScript(ctx, scripts.RoomOpenMatch, c, c.location, k.names, scripts.RoomOpenMatchArgs{
 		Publish: st.db.PublishCommand, Nonce: c.nonce, RoomID: c.roomID, Users: joinInts(in.Players),
 		IDStep: st.freeShardCount + 1, IDOffset: c.shard.Number(), Code: code, Settings: settings, Document: document,
 		Deadline: in.Deadline.UnixMilli(), Stakes: n.stakes,
 		DisputeMS: cmp.Or(in.Dispute, st.disputeTimeout).Milliseconds(),
-	}.List(more...))
+	}.List(redisdb.Args(profiles)...))
 }
 
 // closeMatch cancels a match that has not started at its deadline. Stale means that its seats have

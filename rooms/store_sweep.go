@@ -238,7 +238,7 @@ func (st *store) sweepBatch(
 				if swept++; feeding[i] {
 					st.applying.Changed(sound[i].shard.GameID())
 				}
-			case result.Status == scripts.Stale && !slices.Equal(result.Values, []string{fenceReply}):
+			case result.Status == scripts.Stale && !result.IsFromReplacedLeader():
 				batch = append(batch, sound[i])
 			default:
 				return swept, append(failed, sound[i:]...), errors.Join(append(errs, errLeaderReplaced)...)
@@ -260,9 +260,6 @@ func (st *store) postpone(ctx context.Context, index func(keys.Shard) string, at
 	later := now.Add(sweepRetryDelay).UnixMilli()
 	return st.db.Client.Do(ctx, "ZADD", index(at.shard), "XX", later, at.roomID).Err() == nil
 }
-
-// fenceReply follows stale when the leader has a successor.
-const fenceReply = "fence"
 
 // sweepCalls are the calls that sweep some rooms.
 type sweepCalls struct {

@@ -13,7 +13,7 @@ import (
 var dist embed.FS
 
 // Docs returns the documentation, at /docs. With dev, its page /docs/try may send requests to the
-// node; no other page of /docs may.
+// node; no other page of /docs may do that.
 func Docs(dev bool) *Site {
 	if dev {
 		return devDocs()

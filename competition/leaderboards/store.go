@@ -421,13 +421,12 @@ func (s *store) startPlay(
 	var listed []string // ids of the player's plays; not known yet
 	for range maxAttempts {
 		at, names := b.playKeys(userID, playID)
-		ids := make([]any, len(listed))
-		for i, id := range listed {
-			names, ids[i] = append(names, keys.BoardPlay(at.BoardShard, id)), id
+		for _, id := range listed {
+			names = append(names, keys.BoardPlay(at.BoardShard, id))
 		}
 		reply, err := s.db.RunScript(ctx, scripts.BoardPlayStart, names, scripts.BoardPlayStartArgs{
 			PlayID: playID, User: userID, KeepMS: keep.Milliseconds(), MostPlays: maxOpenPlays,
-		}.List(ids...)...)
+		}.List(redisdb.Args(listed)...)...)
 		switch {
 		case err != nil:
 			return 0, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -300,16 +299,13 @@ const noFence leaderFence = ""
 // errLeaderReplaced means that another node leads now.
 var errLeaderReplaced = errors.New("another leader has taken over")
 
-// fenceReply follows stale when the leader has a successor.
-const fenceReply = "fence"
-
 // stepError returns the error of a script without a receipt: redisdb.ErrStale, errLeaderReplaced
 // and redisdb.ErrSkewed for stale.
 func stepError(script *scripts.Script, reply redisdb.Reply) error {
 	switch {
 	case reply.IsSkewed():
 		return redisdb.ErrSkewed
-	case reply.Status == scripts.Stale && slices.Equal(reply.Values, []string{fenceReply}):
+	case reply.IsFromReplacedLeader():
 		return errLeaderReplaced
 	}
 	return reply.Err(script)

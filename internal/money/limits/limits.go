@@ -20,7 +20,7 @@ const (
 	limitMaxLoss      = "maxLoss24h"
 )
 
-// Limits are what a player set for stakes of one token in a game. A nil limit is none.
+// Limits are what a player set for stakes of one token in a game. Nil means no limit.
 type Limits struct {
 	TokenCode     string         `json:"tokenId"`
 	MaxStake      *wallet.Amount `json:"maxStake"` // highest stake of one room

@@ -122,10 +122,7 @@ func (s store) plan(ctx context.Context, gameID int64, source string, lines []st
 
 // planFrom stores the lines of a plan from one on, as many as one script takes.
 func (s store) planFrom(ctx context.Context, gameID int64, source string, lines []string, first int) error {
-	var next []any
-	for _, line := range lines[first:min(first+s.linesAtOnce, len(lines))] {
-		next = append(next, line)
-	}
+	next := redisdb.Args(lines[first:min(first+s.linesAtOnce, len(lines))])
 	reply, err := s.db.RunScript(ctx, scripts.PrizePlan,
 		[]string{keys.Prize(gameID, source), keys.PrizePlan(gameID, source)},
 		scripts.PrizePlanArgs{Digest: digestOf(lines), Lines: len(lines), Before: first}.List(next...)...)

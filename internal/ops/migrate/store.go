@@ -180,15 +180,6 @@ type writer struct{ store *store }
 
 func (w writer) put(ctx context.Context, records []record) error { return w.store.write(ctx, records) }
 
-// toArgs returns texts as arguments of a script.
-func toArgs[T any](list []T) []any {
-	args := make([]any, len(list))
-	for i, value := range list {
-		args[i] = value
-	}
-	return args
-}
-
 // write writes records, some in a round trip.
 func (s *store) write(ctx context.Context, records []record) error {
 	var calls []redisdb.ScriptCall
@@ -221,7 +212,7 @@ func (s *store) write(ctx context.Context, records []record) error {
 			if r.expiresAtMS > 0 {
 				args.ExpiresMS = r.expiresAtMS
 			}
-			calls = append(calls, redisdb.ScriptCall{Keys: []string{r.key}, Args: args.List(toArgs(chunk)...)})
+			calls = append(calls, redisdb.ScriptCall{Keys: []string{r.key}, Args: args.List(redisdb.Args(chunk)...)})
 			before += len(chunk)
 		}
 		if len(calls) >= 100 {
@@ -366,7 +357,7 @@ var oldTypes = map[keys.OldKind]string{
 func (s *store) removeOld(ctx context.Context, page []oldKey) (int64, error) {
 	var calls []redisdb.ScriptCall
 	remove := func(key, kind string, members ...string) {
-		args := scripts.MigrationRemoveArgs{DeadlineMS: "", Kind: kind}.List(toArgs(members)...)
+		args := scripts.MigrationRemoveArgs{DeadlineMS: "", Kind: kind}.List(redisdb.Args(members)...)
 		calls = append(calls, redisdb.ScriptCall{Keys: []string{key}, Args: args})
 	}
 	for _, k := range page {

@@ -342,7 +342,7 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 	return user, s.users.MarkGrantGiven(ctx, user.ID)
 }
 
-// finishSignIn starts a family of refresh tokens for a player who has signed in. serverKeyID is the
+// finishSignIn starts a family of refresh tokens for a player. serverKeyID is the
 // server key that vouched for the player, or "".
 func (s *Service) finishSignIn(
 	ctx context.Context, game games.Game, user users.User, serverKeyID string,

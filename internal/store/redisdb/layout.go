@@ -152,12 +152,8 @@ func (db *DB) allowLayout(s *scripts.Script) error {
 // returns false and changes nothing if another node has reported meanwhile, or if the store has a
 // layout other than from and to.
 func (db *DB) RaiseLayout(ctx context.Context, from, to int, nodeIDs []string) (bool, error) {
-	ids := make([]any, len(nodeIDs))
-	for i, id := range nodeIDs {
-		ids[i] = id
-	}
 	reply, err := db.RunScript(ctx, scripts.LayoutRaise, []string{keys.Meta(), keys.Nodes()},
-		scripts.LayoutRaiseArgs{FromLayout: from, ToLayout: to}.List(ids...)...)
+		scripts.LayoutRaiseArgs{FromLayout: from, ToLayout: to}.List(Args(nodeIDs)...)...)
 	if err != nil {
 		return false, err
 	}

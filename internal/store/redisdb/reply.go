@@ -43,3 +43,9 @@ func (r Reply) Err(s *scripts.Script) error {
 	}
 	return fmt.Errorf("run %s: unexpected status %q", s.Name, r.Status)
 }
+
+// IsFromReplacedLeader reports whether a script has changed nothing because the leader that
+// called it has a successor.
+func (r Reply) IsFromReplacedLeader() bool {
+	return r.Status == scripts.Stale && len(r.Values) == 1 && r.Values[0] == "fence"
+}

@@ -100,6 +100,15 @@ type ScriptResult struct {
 	Failure error // of this call alone, as of RunScript; nil for a reply
 }
 
+// Args returns values of one type as arguments of a script.
+func Args[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, value := range list {
+		args[i] = value
+	}
+	return args
+}
+
 // RunScriptPipelined runs a script once for each call, in one round trip to each server, and
 // returns the results in their order. A call that failed may have run.
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) []ScriptResult {
