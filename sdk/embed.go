@@ -1,11 +1,18 @@
-// Package sdk is the browser SDK as a node serves it: built files, and their digests.
+// Package sdk is the browser SDK as a node serves it, the packages that npm installs, and what a new
+// game begins with.
 package sdk
 
 import "embed"
 
 // Files has the folder dist: v1.js and v1.mjs, which move with every release, the same files under
-// the number of their version, which never change, their types, and integrity.json with the digest
-// of each numbered file.
+// the number of their version, which never change, their types, the packages for npm, and
+// integrity.json with the digest of each numbered file and package.
 //
-//go:embed dist/*.js dist/*.mjs dist/v1.d.ts dist/integrity.json
+//go:embed dist/*.js dist/*.mjs dist/v1.d.ts dist/*.tgz dist/integrity.json
 var Files embed.FS
+
+// Templates has the folder create/templates, whose files are the games that create-parlor and
+// `parlor init` write.
+//
+//go:embed all:create/templates
+var Templates embed.FS

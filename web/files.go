@@ -114,6 +114,7 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 	".png":  "image/png",
 	".ico":  "image/x-icon",
+	".tgz":  "application/gzip",
 }
 
 func typeOf(name string) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -225,15 +226,39 @@ func TestTheSDKMayBeLoadedByEveryOrigin(t *testing.T) {
 	}
 }
 
-// A browser compares the digest with the file that it got.
+// npm compares the bytes with the digest in its lockfile, so no encoding may come on top.
+func TestPackagesAreSentAsTheyAre(t *testing.T) {
+	found := 0
+	for name := range SDK().files {
+		if path.Ext(name) != packageExt {
+			continue
+		}
+		found++
+		h := get(SDK(), "/sdk/"+name, "Accept-Encoding", "gzip, br").Header
+		if h.Get("Content-Encoding") != "" || h.Get("Content-Type") != "application/gzip" ||
+			h.Get("Cache-Control") != cacheRevalidate {
+			t.Errorf("%s: %v", name, h)
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d packages", found)
+	}
+}
+
+// A browser and npm compare the digest with the file that they got.
 func TestTheSDKHasTheDigestsOfItsFiles(t *testing.T) {
 	listed := bodyOf(t, get(SDK(), "/sdk/integrity.json"))
 	for name := range SDK().files {
-		if !numberedVersion.MatchString(name) {
+		content := []byte(bodyOf(t, get(SDK(), "/sdk/"+name)))
+		script, packed := sha512.Sum384(content), sha512.Sum512(content)
+		digest := "sha384-" + base64.StdEncoding.EncodeToString(script[:])
+		switch {
+		case path.Ext(name) == packageExt:
+			digest = "sha512-" + base64.StdEncoding.EncodeToString(packed[:])
+		case !numberedVersion.MatchString(name):
 			continue
 		}
-		sum := sha512.Sum384([]byte(bodyOf(t, get(SDK(), "/sdk/"+name))))
-		want := `"` + name + `": "sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
+		want := `"` + name + `": "` + digest + `"`
 		if !strings.Contains(listed, want) {
 			t.Errorf("integrity.json lacks %s:\n%s", want, listed)
 		}

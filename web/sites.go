@@ -3,6 +3,7 @@ package web
 import (
 	"embed"
 	"io/fs"
+	"path"
 	"regexp"
 	"sync"
 
@@ -66,6 +67,9 @@ var sdkFiles = readOnce("/sdk", sdk.Files, "dist", policy{}, openToOrigins)
 // numberedVersion matches the files of one release, which never change.
 var numberedVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+\.m?js$`)
 
+// packageExt is the end of the name of a package for npm, which is compressed already.
+const packageExt = ".tgz"
+
 // cacheMoving is for files that move with a release: a page gets a correction within five minutes.
 const cacheMoving = "public, max-age=300"
 
@@ -75,6 +79,10 @@ func openToOrigins(s *Site) {
 		f.cacheControl = cacheMoving
 		if numberedVersion.MatchString(name) {
 			f.cacheControl = cacheForever
+		}
+		if path.Ext(name) == packageExt {
+			f.cacheControl = cacheRevalidate // npm keeps what it may, and its lockfile refuses other bytes
+			continue
 		}
 		f.gzip = compress(f.identity)
 	}

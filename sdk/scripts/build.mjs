@@ -1,12 +1,12 @@
-// Builds dist/: a module, a CommonJS file, a script with the global Parlor, their types, and the
-// hashes for `integrity`. The same sources give the same bytes.
-import { createHash } from "node:crypto";
+// Builds dist/: a module, a CommonJS file, a script with the global Parlor, their types, the packages
+// that a node serves, and the digests for `integrity`. The same sources give the same bytes.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { writePackages } from "./pack.mjs";
 import { bundleTypes } from "./types.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -44,12 +44,11 @@ async function bundle(entry, format) {
   return `/*! Parlor ${version} Apache-2.0 */\n${code}\n`;
 }
 
-/** Returns the text of every file of dist, by name. */
+/** Returns the text of every file of dist but the packages and their digests, by name. */
 export async function buildAll() {
   const types = bundleTypes(root);
   const script = await bundle("src/global.ts", "iife");
   const module = await bundle("src/module.ts", "esm");
-  const integrity = (text) => `sha384-${createHash("sha384").update(text).digest("base64")}`;
   return {
     "v1.js": script,
     [`${version}.js`]: script,
@@ -68,9 +67,6 @@ export async function buildAll() {
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,
-    "integrity.json": `${JSON.stringify({
-      [`${version}.js`]: integrity(script), [`${version}.mjs`]: integrity(module),
-    }, null, 2)}\n`,
   };
 }
 
@@ -80,6 +76,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   mkdirSync(dist, { recursive: true });
   for (const name of readdirSync(dist)) rmSync(join(dist, name));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dist, name), text);
+  writePackages();
   for (const name of ["v1.js", "v1.mjs"]) {
     console.log(`${name}: ${files[name].length} bytes, ${gzipSync(files[name], { level: 9 }).length} gzipped`);
   }
