@@ -1,77 +1,108 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/sdk"
 	"github.com/spf13/cobra"
 )
 
+// starter is what init writes about.
+type starter struct {
+	folder, template string
+	origins          string // of the page, comma-separated
+	port, redisPort  int
+}
+
 func initCommand() *cobra.Command {
-	return &cobra.Command{
+	var s starter
+	c := &cobra.Command{
 		Use: "init [folder]", Args: cobra.MaximumNArgs(1),
-		Short: "Write the files between trying and running: settings, a compose file, a page with the SDK",
-		Long: "init writes parlor.env with new secrets, compose.yaml with a node and a Redis, index.html with a first\n" +
-			"game, and .gitignore. It overwrites nothing: when one of them exists, it writes none.",
+		Short: "Write a game that two windows play, and a node for it: settings with new secrets, and a compose file",
+		Long: "init writes a game with the SDK to the folder game, and beside it what runs a node for that game: parlor.env\n" +
+			"with new secrets, redis.conf, compose.yaml and a Dockerfile around this program. It overwrites nothing: when\n" +
+			"one of the files exists, it writes none. Then it prints the commands that start both.",
 		RunE: func(c *cobra.Command, args []string) error {
-			folder := "."
+			s.folder = "."
 			if len(args) == 1 {
-				folder = args[0]
+				s.folder = args[0]
 			}
-			if err := writeStarterFiles(folder); err != nil {
+			if err := s.write(); err != nil {
 				return err
 			}
-			out := c.OutOrStdout()
-			for _, f := range starterFiles {
-				_, _ = fmt.Fprintf(out, "%s\n", filepath.Join(folder, f.name))
-			}
-			_, _ = fmt.Fprintf(out, "# Next, in the folder %s:\ndocker compose up -d\n", folder)
+			s.printSteps(c.OutOrStdout())
 			return nil
 		},
 	}
+	c.Flags().StringVar(&s.template, "template", "vanilla", "the game's template: vanilla, react or phaser")
+	c.Flags().StringVar(&s.origins, "origins", "http://localhost:5173,http://localhost:4173",
+		"origins (comma-separated) of the game's page")
+	c.Flags().IntVar(&s.port, "port", 8080, "port of the node")
+	c.Flags().IntVar(&s.redisPort, "redis-port", 6379, "port of Redis, where it runs without Docker")
+	return c
 }
 
-// starterFile is a file that init writes. {{secret NAME}} in its text is a secret, the same in all
-// files.
-type starterFile struct {
-	name string
-	mode fs.FileMode
-	text string
-}
+const (
+	gameFolder     = "game" // apart from the node's files: Vite shows what is in its folder
+	programFile    = "parlor"
+	commonTemplate = "common"
+)
 
-var starterFiles = []starterFile{
-	{"parlor.env", 0o600, `# Settings of parlor serve, with secrets: keep this file out of your repository.
-# "parlor config env" lists all settings. The operator's key opens /api/v1/admin.
-PARLOR_ADMIN_KEY={{secret admin}}
-PARLOR_SIGNING_KEY={{secret signing}}
-PARLOR_REDIS_URL=redis://:{{secret redis}}@redis:6379/0
+// nodeFiles are the files for a node. Braces stand for values of a starter.
+var nodeFiles = map[string]string{
+	"parlor.env": `# Settings of parlor serve, with secrets: keep this file out of your repository.
+# "parlor config env" lists all settings. The operator's key opens /api/v1/admin, and the key of the
+# first game is for a game server of your own.
+PARLOR_ADMIN_KEY={admin}
+PARLOR_SIGNING_KEY={signing}
+PARLOR_FIRST_GAME={name}
+PARLOR_FIRST_GAME_ORIGINS={origins}
+PARLOR_FIRST_GAME_KEY={game key}
+PARLOR_LISTEN=127.0.0.1:{port}
+PARLOR_REDIS_URL=redis://:{redis}@127.0.0.1:{redis port}/0
+`,
+	"compose.env": `# What differs from parlor.env in a container.
 PARLOR_LISTEN=0.0.0.0:8080
-PARLOR_INTERNAL_LISTEN=127.0.0.1:9090
-REDIS_PASSWORD={{secret redis}}
-`},
-	{"compose.yaml", 0o644, `# One node and one Redis that writes to disk before it answers. For TLS, several
-# nodes and users of Redis with few rights, start from deploy/compose.yaml of the repository.
-#
-#   docker build -t parlor -f deploy/Dockerfile .     # once, in the repository of Parlor
-#   docker compose up -d
-name: my-game
+PARLOR_REDIS_URL=redis://:{redis}@redis:6379/0
+REDIS_PASSWORD={redis}
+`,
+	"redis.conf": `# A Redis for this machine that writes to disk before it answers.
+bind 127.0.0.1
+port {redis port}
+requirepass {redis}
+dir data
+appendonly yes
+appendfsync always
+maxmemory-policy noeviction
+`,
+	"compose.yaml": `# One node and one Redis that writes to disk before it answers. For TLS, several nodes and users of
+# Redis with few rights, start from deploy/compose.yaml of the repository of Parlor.
+name: {name}
 services:
   node:
-    image: parlor
+    build: .
     restart: unless-stopped
-    env_file: parlor.env
-    ports: ["127.0.0.1:8080:8080"]
+    env_file: [parlor.env, compose.env]
+    ports: ["127.0.0.1:{port}:8080"]
     depends_on: [redis]
   redis:
     image: redis:7.2.16-bookworm
     restart: unless-stopped
-    env_file: parlor.env
+    env_file: compose.env
     command:
       - sh
       - -c
@@ -80,63 +111,189 @@ services:
     volumes: ["data:/data"]
 volumes:
   data:
-`},
-	{"index.html", 0o644, `<!doctype html>
-<meta charset="utf-8">
-<title>My game</title>
-<button id="go">Click</button> <p id="log"></p>
-<script src="http://localhost:8080/sdk/v1.js" crossorigin="anonymous"></script>
-<script type="module">
-  const parlor = Parlor.init({ gameId: 1 }), clicks = {};
-  const room = await parlor.rooms.quick({ maxPlayers: 2 });
-  const line = (user) => ` + "`${user.username}: ${clicks[user.id] ?? 0} `" + `;
-  const show = () => log.replaceChildren(...room.participants.map(line));
-  const count = (id, n) => { clicks[id] = n; show(); return { n }; };
-  room.on("change", show);
-  room.on("message", ({ from, payload }) => count(from, payload.n));
-  const me = parlor.user.id;
-  go.onclick = () => room.send("click", count(me, (clicks[me] ?? 0) + 1));
-  show();
-</script>
-`},
-	{".gitignore", 0o644, "parlor.env\n"},
+`,
+	"Dockerfile": `# Around the program that wrote this file. Debian, because "go build" links it with the system's C
+# library where there is a C compiler; with CGO_ENABLED=0 "FROM scratch" is enough.
+FROM debian:13.1-slim
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+COPY --chmod=0755 parlor /parlor
+USER 65532:65532
+EXPOSE 8080
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["/parlor", "healthcheck"]
+ENTRYPOINT ["/parlor"]
+CMD ["serve"]
+`,
+	".dockerignore": "*\n!parlor\n",
+	".gitignore":    "# Secrets, data, and the program for the image.\n/*.env\n/redis.conf\n/data/\n/parlor\n",
 }
+
+// modes are the modes of files that are not for everybody to read, or that are run.
+var modes = map[string]fs.FileMode{"parlor.env": 0o600, "compose.env": 0o600, "redis.conf": 0o600, programFile: 0o755}
 
 const secretBytes = 32
 
-// writeStarterFiles writes all files, or none where one of them exists.
-func writeStarterFiles(folder string) error {
+// files returns everything to write, by path below the folder.
+func (s starter) files() (map[string][]byte, error) {
+	folder, err := filepath.Abs(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	name := packageName(filepath.Base(folder))
+	values := []string{
+		"{name}", name, "{origins}", s.origins, "{game key}", games.NewFirstServerKey(),
+		"{port}", strconv.Itoa(s.port), "{redis port}", strconv.Itoa(s.redisPort),
+	}
+	for _, secret := range []string{"admin", "signing", "redis"} {
+		b := make([]byte, secretBytes)
+		_, _ = rand.Read(b) // never fails
+		values = append(values, "{"+secret+"}", hex.EncodeToString(b))
+	}
+	files := map[string][]byte{}
+	for path, text := range nodeFiles {
+		files[path] = []byte(strings.NewReplacer(values...).Replace(text))
+	}
+	err = addTemplate(files, s.template, name, fmt.Sprintf("http://localhost:%d", s.port))
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "linux" {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		files[programFile], err = os.ReadFile(program)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// packageName returns a text as npm names packages, as sdk/create/create.mjs does it.
+func packageName(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return cmp.Or(strings.TrimLeft(b.String(), "._-"), "my-game")
+}
+
+// addTemplate adds the game of a template for the node at url, as sdk/create/create.mjs writes it.
+func addTemplate(files map[string][]byte, template, name, url string) error {
+	const folder = "create/templates"
+	templates, err := fs.ReadDir(sdk.Templates, folder)
+	if err != nil {
+		return err
+	}
+	isTemplate := func(e fs.DirEntry) bool { return e.Name() == template && template != commonTemplate }
+	if !slices.ContainsFunc(templates, isTemplate) {
+		return fmt.Errorf("there is no template %s: --template is vanilla, react or phaser", template)
+	}
+	values := strings.NewReplacer("my-game", name, "http://localhost:8080", url)
+	for _, from := range []string{commonTemplate, template} {
+		err := fs.WalkDir(sdk.Templates, folder+"/"+from, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := sdk.Templates.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			path = strings.TrimPrefix(path, folder+"/"+from+"/")
+			if rest, hidden := strings.CutPrefix(path, "_"); hidden {
+				path = "." + rest
+			}
+			files[gameFolder+"/"+path] = []byte(values.Replace(string(text)))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	packages, err := fs.Glob(sdk.Files, "dist/*.tgz")
+	if err != nil {
+		return err
+	}
+	manifest := string(files[gameFolder+"/package.json"])
+	for _, path := range packages {
+		vendored := "vendor/" + strings.TrimPrefix(path, "dist/")
+		if !strings.Contains(manifest, vendored) {
+			continue
+		}
+		if files[gameFolder+"/"+vendored], err = sdk.Files.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes all files, or none where one of them exists.
+func (s starter) write() error {
+	files, err := s.files()
+	if err != nil {
+		return err
+	}
+	paths := slices.Sorted(maps.Keys(files))
 	var existing []string
-	for _, f := range starterFiles {
-		if _, err := os.Lstat(filepath.Join(folder, f.name)); err == nil {
-			existing = append(existing, f.name)
+	for _, path := range paths {
+		if _, err := os.Lstat(filepath.Join(s.folder, path)); err == nil {
+			existing = append(existing, path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	if len(existing) > 0 {
-		return fmt.Errorf("nothing was written: %s has %s", folder, strings.Join(existing, ", "))
+		return fmt.Errorf("nothing was written: %s has %s", s.folder, strings.Join(existing, ", "))
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o755); err != nil {
 		return err
 	}
-	var replacements []string
-	for _, name := range []string{"admin", "signing", "redis"} {
-		secret := make([]byte, secretBytes)
-		_, _ = rand.Read(secret) // never fails
-		replacements = append(replacements, "{{secret "+name+"}}", hex.EncodeToString(secret))
-	}
-	secrets := strings.NewReplacer(replacements...)
-	for _, f := range starterFiles {
-		// O_EXCL: a file that appeared meanwhile is kept.
-		file, err := os.OpenFile(filepath.Join(folder, f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
-		if err != nil {
-			return err
-		}
-		_, err = secrets.WriteString(file, f.text)
-		if err := errors.Join(err, file.Close()); err != nil {
+	for _, path := range paths {
+		if err := writeNew(filepath.Join(s.folder, path), files[path], cmp.Or(modes[path], 0o644)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeNew writes a file, and keeps one that appeared meanwhile.
+func writeNew(path string, content []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}
+
+// printSteps prints the commands that start the node and the game. Each block can be pasted.
+func (s starter) printSteps(out io.Writer) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	line("# %s has a game, and a node for it. parlor.env has the keys.", s.folder)
+	line("# The node, with Docker:")
+	line("cd %s", s.folder)
+	program := "./" + programFile
+	if runtime.GOOS != "linux" {
+		program = "parlor"
+		line("# The image needs a program for Linux, from a clone of Parlor:")
+		line("#   CGO_ENABLED=0 GOOS=linux go build -o %s/%s ./cmd/parlor", s.folder, programFile)
+	}
+	line("docker compose up -d --build")
+	line("# or without it, with a redis-server of this machine:")
+	line("cd %s", s.folder)
+	line("redis-server redis.conf &")
+	line("set -a; . ./parlor.env; set +a")
+	line("%s serve", program)
+	line("# The game, in another shell. Open its address in a window, and in a private one:")
+	line("cd %s", filepath.Join(s.folder, gameFolder))
+	line("npm install")
+	line("npm run dev")
 }

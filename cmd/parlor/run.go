@@ -130,6 +130,9 @@ func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
 	case <-ctx.Done():
 		return nil
 	}
+	if err := n.makeFirstGame(ctx); err != nil {
+		return ignoreStop(err)
+	}
 	n.nodes.Advertise(n.ownAddress(ctx, listen))
 	group, ctx := errgroup.WithContext(ctx)
 	work := []func(context.Context) error{

@@ -217,15 +217,7 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 			}
 		}
 		if next == 0 {
-			return d.games.Create(ctx, operator, games.Definition{
-				Name: seededGameName, Origins: origins, SignupGrant: &games.SignupGrantInput{
-					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny,
-				},
-				// The examples of the documents have rooms of both kinds.
-				Settings: games.SettingsPatch{
-					Settlements: &[]games.Settlement{games.SettledByServer, games.SettledByConsensus},
-				},
-			})
+			return d.games.Create(ctx, operator, firstGame(seededGameName, origins))
 		}
 		after = next
 	}

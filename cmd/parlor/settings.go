@@ -12,6 +12,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/money/archive"
 	"github.com/parlor-games/parlor/internal/ops/config"
+	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,6 +48,7 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 		DecodeFile: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
 		ExtraChecks: map[string]func(string) error{
 			"redis-url": checkStoreURL, "backup-url": checkStoreURL,
+			"first-game-key": games.CheckFirstServerKey,
 			"archive": func(address string) error {
 				_, err := archive.Open(address, archive.S3Options{}) // only parses the address
 				return err

@@ -35,6 +35,9 @@ type Settings struct {
 	Archive               string         `name:"archive"`
 	ArchiveEndpoint       string         `name:"archive-endpoint"`
 	ArchiveRegion         string         `name:"archive-region"`
+	FirstGame             string         `name:"first-game"`
+	FirstGameOrigins      string         `name:"first-game-origins"`
+	FirstGameKey          Secret         `name:"first-game-key"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
 	LogLevel              slog.Level     `name:"log-level" hup:"1" default:"info" dev:"warn" oneof:"debug info warn error"`
@@ -98,6 +101,12 @@ var docs = map[string]string{
 		"which grows with every change of money.",
 	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
 	"archive-region":   "Region of the bucket. None: the server says.",
+	"first-game": "Name of a game that serve makes, with the id 1, where the store has no game. It has the token GOLD, of " +
+		"which every new player gets 100, rooms with both settlements, and the shared state that the templates of " +
+		"parlor init use. Later changes of the setting change nothing. None: no game is made.",
+	"first-game-origins": "Origins (comma-separated) of the pages of the first game.",
+	"first-game-key": "Server key of the first game: psk_1_ and 43 random characters, as parlor init makes it. None: " +
+		"the operator makes one by POST /api/v1/admin/games/1/server-keys. No flag.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +
 		"a Cluster.",
 	"log":       "Format of the log on stderr.",

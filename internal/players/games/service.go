@@ -106,9 +106,63 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, "", err
 	}
-	grant, err := s.checkWithValidator(ctx, d.Settings, d.SignupGrant)
+	g, err := s.define(ctx, d)
 	if err != nil {
 		return Game{}, "", err
+	}
+	if g.ID, err = s.store.nextID(ctx); err != nil {
+		return Game{}, "", err
+	}
+	key := newServerKey(g.ID)
+	g, err = s.create(ctx, g, key)
+	return g, key, err
+}
+
+// FirstID is the id of the first game of an installation.
+const FirstID = 1
+
+// CreateFirst makes the game with FirstID, unless there is one, and reports whether it did. Several
+// nodes may call it at once. serverKey is the game's, as NewFirstServerKey returns it; "" makes one
+// that nobody knows. It returns the errors of Create.
+func (s *Service) CreateFirst(
+	ctx context.Context, caller principal.Caller, d Definition, serverKey string,
+) (Game, bool, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return Game{}, false, err
+	}
+	g, err := s.define(ctx, d)
+	if err != nil {
+		return Game{}, false, err
+	}
+	if err := s.store.skipFirstID(ctx); err != nil {
+		return Game{}, false, err
+	}
+	g.ID = FirstID
+	g, err = s.create(ctx, g, cmp.Or(serverKey, newServerKey(FirstID)))
+	if errors.Is(err, redisdb.ErrStale) { // there is one
+		return Game{}, false, nil
+	}
+	return g, err == nil, err
+}
+
+// NewFirstServerKey returns a server key for CreateFirst.
+func NewFirstServerKey() string { return newServerKey(FirstID) }
+
+// CheckFirstServerKey returns an error unless a text looks like a key of NewFirstServerKey.
+func CheckFirstServerKey(key string) error {
+	want := newServerKey(FirstID)
+	if !strings.HasPrefix(key, serverKeyPrefix+strconv.Itoa(FirstID)+"_") || len(key) < len(want) {
+		return fmt.Errorf("must be %s%d_ and %d random characters", serverKeyPrefix, FirstID, len(secret.New()))
+	}
+	return nil
+}
+
+// define returns the game of a definition, without an id. It returns invalid_request with every
+// faulty field, and token_not_found or invalid_amount for the signup grant.
+func (s *Service) define(ctx context.Context, d Definition) (Game, error) {
+	grant, err := s.checkWithValidator(ctx, d.Settings, d.SignupGrant)
+	if err != nil {
+		return Game{}, err
 	}
 	if d.Origins == nil {
 		d.Origins = []string{}
@@ -116,23 +170,21 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 	g := Game{SignupGrant: grant, Settings: DefaultSettings()}
 	g, err = g.withPatch(PatchInput{Name: &d.Name, Origins: &d.Origins, Settings: d.Settings}, s.options)
 	if err != nil {
-		return Game{}, "", err
+		return Game{}, err
 	}
-	if err := s.checkGrantLimit(ctx, g); err != nil {
-		return Game{}, "", err
-	}
-	if g.ID, err = s.store.nextID(ctx); err != nil {
-		return Game{}, "", err
-	}
+	return g, s.checkGrantLimit(ctx, g)
+}
+
+// create stores a new game. It returns redisdb.ErrStale when there is one with its id, made with
+// another key.
+func (s *Service) create(ctx context.Context, g Game, serverKey string) (Game, error) {
 	if err := s.claimIssuers(ctx, g); err != nil {
-		return Game{}, "", err
+		return Game{}, err
 	}
-	key := newServerKey(g.ID)
-	if err := s.store.create(ctx, g, secret.Digest(key)); err != nil {
-		return Game{}, "", err
+	if err := s.store.create(ctx, g, secret.Digest(serverKey)); err != nil {
+		return Game{}, err
 	}
-	g, err = s.reloadChanged(ctx, g.ID)
-	return g, key, err
+	return s.reloadChanged(ctx, g.ID)
 }
 
 // checkWithValidator checks what the Validator knows, and returns the signup grant in minor units.

@@ -39,6 +39,12 @@ func (s *store) nextID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("number a game", err)
 }
 
+// skipFirstID makes nextID never return FirstID.
+func (s *store) skipFirstID(ctx context.Context) error {
+	err := s.db.Client.SetNX(ctx, keys.GameIDCounter(), FirstID, 0).Err()
+	return redisdb.WrapError("number the first game", err)
+}
+
 func (s *store) lastID(ctx context.Context) (int64, error) {
 	id, err := s.db.Client.Get(ctx, keys.GameIDCounter()).Int64()
 	if errors.Is(err, redis.Nil) {

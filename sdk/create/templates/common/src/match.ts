@@ -63,11 +63,11 @@ export class Match {
     }));
   });
 
-  take = (stones: number) => this.#do(async () => {
-    if (!this.#room || stones < 1 || stones > this.view.mostToTake) return;
+  take = async (stones: number) => {
+    if (stones > this.view.mostToTake) return;
     const me = this.#parlor.user!.id;
-    await this.#room.shared.set({ [`moves.${me}`]: [...this.#movesOf(me), stones] });
-  });
+    await this.#do(() => this.#room!.shared.set({ [`moves.${me}`]: [...this.#movesOf(me), stones] }));
+  };
 
   /** Before the match the stake comes back. During the match it goes to the other player. */
   leave = () => this.#do(async () => { await this.#room?.leave(); });
