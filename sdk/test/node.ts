@@ -17,13 +17,17 @@ export interface RealNode {
   stop(): Promise<void>;
 }
 
+/** Returns PARLOR_BIN, or builds the program in a folder. */
+export function findProgram(folder: string): string {
+  if (process.env.PARLOR_BIN) return process.env.PARLOR_BIN;
+  const program = join(folder, "parlor");
+  execFileSync("go", ["build", "-trimpath", "-o", program, "./cmd/parlor"], { cwd: root, stdio: "inherit" });
+  return program;
+}
+
 export async function startNode(env: Record<string, string> = {}): Promise<RealNode> {
   const folder = mkdtempSync(join(tmpdir(), "parlor-sdk-"));
-  let binary = process.env.PARLOR_BIN;
-  if (!binary) {
-    binary = join(folder, "parlor");
-    execFileSync("go", ["build", "-trimpath", "-o", binary, "./cmd/parlor"], { cwd: root, stdio: "inherit" });
-  }
+  const binary = findProgram(folder);
   const args = ["dev", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0"];
   const stdio: StdioOptions = ["ignore", "pipe", "ignore"];
   const child: ChildProcess = spawn(binary, args, { env: { ...process.env, ...env }, stdio });
