@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMadeLast, stalePackages } from "./pack.mjs";
 
-/** Returns the names of the files of a folder that differ from `expected`, without those that stalePackages compares. */
+/** Returns the names of the files of a folder that differ from `expected`, without those of stalePackages. */
 export function staleFiles(folder, expected) {
   const url = new URL(`../${folder}/`, import.meta.url);
   const names = new Set([...readdirSync(url).filter((name) => !isMadeLast(name)), ...Object.keys(expected)]);
@@ -20,7 +20,9 @@ export function staleFiles(folder, expected) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { generate } = await import("./generate.mjs");
   const { buildAll } = await import("./build.mjs");
-  const stale = [...staleFiles("src/generated", await generate()), ...staleFiles("dist", await buildAll()), ...stalePackages()];
+  const stale = [
+    ...staleFiles("src/generated", await generate()), ...staleFiles("dist", await buildAll()), ...stalePackages(),
+  ];
   if (stale.length) {
     console.error(`stale, run npm run generate && npm run build: ${stale.join(", ")}`);
     process.exit(1);

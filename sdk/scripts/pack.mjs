@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
 
 /** The folders of the packages, in this order: the last one contains those before it. */
-export const packageFolders = ["", "react", "create"].filter((folder) => existsSync(join(root, folder, "package.json")));
+export const packageFolders = ["", "react", "create"].filter((name) => existsSync(join(root, name, "package.json")));
 
 /** Names of dist that are made from the other files of dist, and are in no package. */
 export const isMadeLast = (name) => name.endsWith(".tgz") || name === "integrity.json";
@@ -56,11 +56,11 @@ function packPackage(folder) {
   return [`${name.replace("@parlor-games/", "parlor-")}-${version}.tgz`, tar(files)];
 }
 
-/** Returns integrity.json: SHA-384 of each numbered script, for the attribute, and SHA-512 of each package, as in a lockfile. */
-function integrity() {
+/** Returns integrity.json: SHA-384 of each numbered script, as in pages, and SHA-512 of each package, as in lockfiles. */
+function integrity(folder) {
   const digest = (algorithm, name) =>
-    `${algorithm}-${createHash(algorithm).update(readFileSync(join(dist, name))).digest("base64")}`;
-  const names = readdirSync(dist).sort();
+    `${algorithm}-${createHash(algorithm).update(readFileSync(join(folder, name))).digest("base64")}`;
+  const names = readdirSync(folder).sort();
   return `${JSON.stringify(Object.fromEntries([
     ...names.filter((name) => /^\d+\.\d+\.\d+\.m?js$/.test(name)).map((name) => [name, digest("sha384", name)]),
     ...names.filter((name) => name.endsWith(".tgz")).map((name) => [name, digest("sha512", name)]),
@@ -73,17 +73,19 @@ export function writePackages() {
     const [name, archive] = packPackage(folder);
     writeFileSync(join(dist, name), gzipSync(archive, { level: 9 }));
   }
-  writeFileSync(join(dist, "integrity.json"), integrity());
+  writeFileSync(join(dist, "integrity.json"), integrity(dist));
 }
 
-/** Returns the names of the packages and digests in dist that differ from what the other files give. */
-export function stalePackages() {
+/** Returns the names of the packages and digests in a folder that differ from what the other files of dist give. */
+export function stalePackages(folder = dist) {
   const packed = new Map(packageFolders.map(packPackage));
-  const names = new Set([...readdirSync(dist).filter((name) => name.endsWith(".tgz")), ...packed.keys()]);
-  const isFresh = (name) =>
-    packed.has(name) && existsSync(join(dist, name)) && gunzipSync(readFileSync(join(dist, name))).equals(packed.get(name));
+  const read = (name) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name)) : undefined);
+  const isFresh = (name) => {
+    const [archive, expected] = [read(name), packed.get(name)];
+    return archive && expected && gunzipSync(archive).equals(expected);
+  };
+  const names = new Set([...readdirSync(folder).filter((name) => name.endsWith(".tgz")), ...packed.keys()]);
   const stale = [...names].filter((name) => !isFresh(name));
-  const digests = join(dist, "integrity.json");
-  if (!existsSync(digests) || readFileSync(digests, "utf8") !== integrity()) stale.push("integrity.json");
+  if (read("integrity.json")?.toString() !== integrity(folder)) stale.push("integrity.json");
   return stale.map((name) => `dist/${name}`);
 }

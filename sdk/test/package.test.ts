@@ -1,13 +1,18 @@
 // What is published: sizes, freshness, formats and types.
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { runInNewContext } from "node:vm";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
 const url = (name: string) => new URL(`../${name}`, import.meta.url);
 const read = (name: string) => readFileSync(url(name), "utf8");
+const readBytes = (name: string) => new Uint8Array(readFileSync(url(name)));
 const { version } = JSON.parse(read("package.json"));
 
 describe("dist", () => {
@@ -29,16 +34,50 @@ describe("dist", () => {
     expect(staleFiles("dist", built)).toEqual([]);
   }, 240_000);
 
-  it("names its hashes", () => {
-    const hashes = Object.entries<string>(JSON.parse(read("dist/integrity.json")));
-    expect(hashes.map(([name]) => name)).toEqual([`${version}.js`, `${version}.mjs`]);
-    for (const [name, hash] of hashes) {
-      expect(hash).toBe(`sha384-${createHash("sha384").update(read(`dist/${name}`)).digest("base64")}`);
+  it("names the digests of numbered scripts and of packages", () => {
+    const digests = Object.entries<string>(JSON.parse(read("dist/integrity.json")));
+    const packages = digests.map(([name]) => name).filter((name) => name.endsWith(".tgz"));
+    expect(packages).toEqual(readdirSync(url("dist")).filter((name) => name.endsWith(".tgz")).sort());
+    expect(digests.map(([name]) => name)).toEqual([`${version}.js`, `${version}.mjs`, ...packages]);
+    for (const [name, digest] of digests) {
+      const [algorithm] = digest.split("-");
+      expect(digest).toBe(`${algorithm}-${createHash(algorithm).update(readBytes(`dist/${name}`)).digest("base64")}`);
+    }
+  });
+
+  it("has packages with the files that npm publishes, of one version, and without a private name of a machine", async () => {
+    const { listFiles, packageFolders } = await import(url("scripts/pack.mjs").href);
+    expect(packageFolders).toContain("create");
+    for (const folder of packageFolders) {
+      const manifest = JSON.parse(read(join(folder, "package.json")));
+      expect(manifest).toMatchObject({ version, license: "Apache-2.0", publishConfig: { access: "public", provenance: true } });
+      expect(manifest.repository.url).toBe("git+https://github.com/parlor-games/parlor.git");
+      const archive = `dist/${manifest.name.replace("@parlor-games/", "parlor-")}-${version}.tgz`;
+      // Any tar reads it.
+      const listed = execFileSync("tar", ["-tzf", fileURLToPath(url(archive))], { encoding: "utf8" }).trim().split("\n");
+      expect(listed).toEqual(listFiles(folder).map((path: string) => `package/${path}`));
+      expect(listed).toEqual(expect.arrayContaining(["package/package.json", "package/README.md"]));
+      expect(listed.filter((path) => /node_modules|integrity|\bsrc\/.*\.test/.test(path))).toEqual([]);
+      expect(gunzipSync(readBytes(archive)).toString("latin1")).not.toMatch(/\/tmp\/|\/home\//);
+    }
+  });
+
+  it("is stale with a package of other files, and with one too many", async () => {
+    const { stalePackages } = await import(url("scripts/pack.mjs").href);
+    const copy = mkdtempSync(join(tmpdir(), "parlor-dist-"));
+    try {
+      cpSync(url("dist"), copy, { recursive: true });
+      cpSync(join(copy, `parlor-sdk-${version}.tgz`), join(copy, `create-parlor-${version}.tgz`));
+      cpSync(join(copy, `parlor-sdk-${version}.tgz`), join(copy, "parlor-other.tgz"));
+      expect(stalePackages(copy).sort()).toEqual(
+        [`dist/create-parlor-${version}.tgz`, "dist/integrity.json", "dist/parlor-other.tgz"]);
+    } finally {
+      rmSync(copy, { recursive: true });
     }
   });
 
   it("is ES2020 without eval, and no private name of a machine is in it", () => {
-    for (const name of readdirSync(url("dist"))) {
+    for (const name of readdirSync(url("dist")).filter((file) => !file.endsWith(".tgz"))) {
       const text = read(`dist/${name}`);
       expect(text).not.toMatch(/\beval\(|new Function|\?\?=|\|\|=|&&=|#[a-z]+[(=]|\/tmp\/|\/home\//);
     }

@@ -1,10 +1,10 @@
 // A newcomer's first minutes with each template, from nothing but a node: scaffold, install, and two
 // windows of a real Chromium play for a stake. Nothing of the repository is beside them.
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { findProgram, startNode, type RealNode } from "../node.js";
@@ -16,9 +16,11 @@ let browser: Browser;
 const running: ChildProcess[] = [];
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-// Of npm itself only, so that none of the tests that runs this one gets into its way.
-const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|PARLOR_|NODE_ENV$|VITEST|VITE_)/i.test(name)));
+// Without what npm, vitest and make set for this test: a newcomer's shell has none of it.
+const ofTests = /^(npm_|PARLOR_|NODE_ENV$|VITE)/i;
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTests.test(name)));
 const unreachable = ["--registry", "http://127.0.0.1:9"];
+const quiet = ["--no-audit", "--no-fund"];
 const minutes = 60_000;
 
 beforeAll(async () => {
@@ -123,12 +125,12 @@ it.each(["vanilla", "react", "phaser"])("the node's package writes the game of `
   const [ofNpm, ofInit] = [join(folder, "npm", template), join(folder, "init", template)];
   mkdirSync(join(folder, "npm"), { recursive: true });
   const archive = `${node.url}/sdk/create-parlor-${version}.tgz`;
-  run(join(folder, "npm"), "npx", "--yes", ...unreachable, "--cache", join(folder, "empty"), archive, template, "--template", template);
+  const npm = ["--yes", ...unreachable, "--cache", join(folder, "empty")];
+  run(join(folder, "npm"), "npx", ...npm, archive, template, "--template", template);
   run(folder, program, "init", ofInit, "--template", template, "--port", new URL(node.url).port);
-  const read = (from: string) => Object.fromEntries(readdirSync(from, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => [path.slice(from.length), readFileSync(path, "latin1").replaceAll("http://localhost:", "http://127.0.0.1:")]));
+  const read = (from: string) => Object.fromEntries((readdirSync(from, { recursive: true }) as string[])
+    .filter((path) => statSync(join(from, path)).isFile())
+    .map((path) => [path, readFileSync(join(from, path), "latin1").replaceAll("http://localhost:", "http://127.0.0.1:")]));
   expect(read(ofNpm)).toEqual(read(join(ofInit, "game")));
   rmSync(ofInit, { recursive: true });
 }, minutes);
@@ -138,7 +140,7 @@ it("the SDK of a node is installed without a registry, and named in the lockfile
   mkdirSync(game);
   run(game, "npm", "init", "--yes");
   const name = `parlor-sdk-${version}.tgz`;
-  run(game, "npm", "install", "--no-audit", "--no-fund", ...unreachable, "--cache", join(folder, "empty"), `${node.url}/sdk/${name}`);
+  run(game, "npm", "install", ...quiet, ...unreachable, "--cache", join(folder, "empty"), `${node.url}/sdk/${name}`);
   const digests = await (await fetch(`${node.url}/sdk/integrity.json`)).json();
   const lock = JSON.parse(readFileSync(join(game, "package-lock.json"), "utf8"));
   expect(lock.packages["node_modules/@parlor-games/sdk"].integrity).toBe(digests[name]);
@@ -147,7 +149,7 @@ it("the SDK of a node is installed without a registry, and named in the lockfile
 
 it.each(["react", "phaser"])("the game of %s, built, on `parlor dev`", async (template) => {
   const game = join(folder, "npm", template);
-  run(game, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund");
+  run(game, "npm", "install", "--prefer-offline", ...quiet);
   run(game, "npm", "run", "build");
   const port = await freePort();
   await paste(game, [`npm run preview -- --port ${port} --strictPort`], /Local:/);
