@@ -579,8 +579,10 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "my-game")
 	must(t, "init", folder)
 	env := testkit.Must(os.ReadFile(filepath.Join(folder, "parlor.env")))(t)
-	if info, _ := os.Stat(filepath.Join(folder, "parlor.env")); info.Mode().Perm() != 0o600 {
-		t.Errorf("others may read the secrets: %v", info.Mode())
+	for _, name := range []string{"parlor.env", "compose.env", "redis.conf"} {
+		if info := testkit.Must(os.Stat(filepath.Join(folder, name)))(t); info.Mode().Perm() != 0o600 {
+			t.Errorf("others may read the secrets of %s: %v", name, info.Mode())
+		}
 	}
 	for line := range strings.Lines(string(env)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && strings.HasPrefix(name, "PARLOR_") {
@@ -595,12 +597,16 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	if err != nil || yaml.Unmarshal(compose, &parsed) != nil || len(parsed.Services) != 2 {
 		t.Errorf("compose.yaml has the services %v: %v", parsed.Services, err)
 	}
-	page, _ := os.ReadFile(filepath.Join(folder, "index.html"))
-	if !strings.Contains(string(page), "/sdk/v1.js") {
-		t.Errorf("the page is %s", page)
+	manifest := testkit.Must(os.ReadFile(filepath.Join(folder, "game", "package.json")))(t)
+	if !strings.Contains(string(manifest), `"name": "my-game"`) {
+		t.Errorf("package.json is %s", manifest)
+	}
+	program := testkit.Must(os.Stat(filepath.Join(folder, "parlor")))(t)
+	if own := testkit.Must(os.Executable())(t); testkit.Must(os.Stat(own))(t).Size() != program.Size() {
+		t.Errorf("the image would have another program, of %d bytes", program.Size())
 	}
 
-	testkit.Check(t, os.Remove(filepath.Join(folder, "index.html")))
+	testkit.Check(t, os.Remove(filepath.Join(folder, "game", "index.html")))
 	status, _, stderr := command(t, "init", folder)
 	if status != 1 || !strings.Contains(stderr, "nothing was written") || !strings.Contains(stderr, "parlor.env") {
 		t.Errorf("exits %d: %s", status, stderr)
@@ -608,11 +614,19 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	if again, _ := os.ReadFile(filepath.Join(folder, "parlor.env")); !bytes.Equal(again, env) {
 		t.Error("the secrets were overwritten")
 	}
-	if _, err := os.Stat(filepath.Join(folder, "index.html")); err == nil {
+	if _, err := os.Stat(filepath.Join(folder, "game", "index.html")); err == nil {
 		t.Error("a part was written")
 	}
-	if must(t, "init", t.TempDir()); strings.Contains(string(env), "{{") {
-		t.Errorf("a secret is missing:\n%s", env)
+	for _, name := range []string{"parlor.env", "compose.env", "redis.conf", "compose.yaml", "Dockerfile"} {
+		if text := testkit.Must(os.ReadFile(filepath.Join(folder, name)))(t); bytes.ContainsAny(text, "{}") {
+			t.Errorf("a value is missing in %s:\n%s", name, text)
+		}
+	}
+	for _, template := range []string{"common", "svelte", "../dist"} {
+		status, _, stderr = command(t, "init", filepath.Join(folder, "other"), "--template", template)
+		if status != 1 || !strings.Contains(stderr, "vanilla, react or phaser") {
+			t.Errorf("template %s: %d %s", template, status, stderr)
+		}
 	}
 }
 
