@@ -49,6 +49,16 @@ run: build ## Start a node to play with; it needs no Redis and stores nothing. C
 build: ## Build bin/parlor
 	@go build -o bin/parlor ./cmd/parlor
 
+# Where Go installs programs, unless PREFIX is set: PREFIX=/usr/local make install
+.PHONY: install
+install: build ## Install parlor, and say how the shell finds it
+	@folder="$${PREFIX:+$$PREFIX/bin}"; folder="$${folder:-$$(go env GOBIN)}"; \
+	gopath="$$(go env GOPATH)"; folder="$${folder:-$${gopath%%:*}/bin}"; \
+	install -d "$$folder"; install -m 755 bin/parlor "$$folder/parlor"; echo "installed $$folder/parlor"; \
+	case ":$$PATH:" in *":$$folder:"*) ;; \
+	*) echo "It is not in the PATH of this shell. Add it, and put the line into the profile of your shell:"; \
+		echo "export PATH=\"$$folder:\$$PATH\"" ;; esac
+
 # Go takes the version from the tag of the commit, v1.0.0, and gives each other commit a number of its own.
 RELEASE_SYSTEMS := linux/amd64 linux/arm64
 RELEASE_FLAGS   := -trimpath -buildvcs=true -ldflags="-s -w"

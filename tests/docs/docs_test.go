@@ -166,7 +166,7 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 // expected lists what a reader sees after the last command of a document.
 var expected = map[string][]string{
 	"README.md": {
-		`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `bin/parlor tail --url `,
+		`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `(?m)^parlor tail --url `,
 	},
 	"web/src/docs/content/first-leaderboard.md": {
 		`"rank":1,"place":1,"user":\{"id":1,"username":"ada".*"score":61.75`, `"hidden":true`,
@@ -306,7 +306,7 @@ func (r *reader) follow(blocks []block) {
 	}
 	// What a document tells its reader to paste into a third shell.
 	for line := range strings.Lines(r.output.String()) {
-		if strings.HasPrefix(line, "bin/parlor tail ") {
+		if strings.HasPrefix(line, "parlor tail ") {
 			r.startServer(ctx, block{path: r.path, text: line, until: `"room.finished"`})
 		}
 	}
