@@ -1,5 +1,5 @@
-// Package sdk is the browser SDK as a node serves it, the packages that npm installs, and what a new
-// game begins with.
+// Package sdk is the browser SDK as a node serves it: built files, their digests, packages for npm,
+// and the templates of new games.
 package sdk
 
 import "embed"

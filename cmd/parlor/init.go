@@ -33,9 +33,9 @@ func initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "init [folder]", Args: cobra.MaximumNArgs(1),
 		Short: "Write a game that two windows play, and a node for it: settings with new secrets, and a compose file",
-		Long: "init writes a game with the SDK to the folder game, and beside it what runs a node for that game: parlor.env\n" +
-			"with new secrets, redis.conf, compose.yaml and a Dockerfile around this program. It overwrites nothing: when\n" +
-			"one of the files exists, it writes none. Then it prints the commands that start both.",
+		Long: "init writes a game with the SDK to the folder game, and beside it what runs a node for that game:\n" +
+			"parlor.env with new secrets, redis.conf, compose.yaml and a Dockerfile around this program. It overwrites\n" +
+			"nothing: when one of the files exists, it writes none. Then it prints the commands that start both.",
 		RunE: func(c *cobra.Command, args []string) error {
 			s.folder = "."
 			if len(args) == 1 {
@@ -57,9 +57,9 @@ func initCommand() *cobra.Command {
 }
 
 const (
-	gameFolder     = "game" // apart from the node's files: Vite shows what is in its folder
-	programFile    = "parlor"
-	commonTemplate = "common"
+	gameFolder   = "game" // apart from the node's files: Vite shows what is in its folder
+	programFile  = "parlor"
+	gameTemplate = "game" // has what every template has
 )
 
 // nodeFiles are the files for a node. Braces stand for values of a starter.
@@ -190,12 +190,12 @@ func addTemplate(files map[string][]byte, template, name, url string) error {
 	if err != nil {
 		return err
 	}
-	isTemplate := func(e fs.DirEntry) bool { return e.Name() == template && template != commonTemplate }
+	isTemplate := func(e fs.DirEntry) bool { return e.Name() == template && template != gameTemplate }
 	if !slices.ContainsFunc(templates, isTemplate) {
 		return fmt.Errorf("there is no template %s: --template is vanilla, react or phaser", template)
 	}
 	values := strings.NewReplacer("my-game", name, "http://localhost:8080", url)
-	for _, from := range []string{commonTemplate, template} {
+	for _, from := range []string{gameTemplate, template} {
 		err := fs.WalkDir(sdk.Templates, folder+"/"+from, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err

@@ -622,7 +622,7 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 			t.Errorf("a value is missing in %s:\n%s", name, text)
 		}
 	}
-	for _, template := range []string{"common", "svelte", "../dist"} {
+	for _, template := range []string{"game", "svelte", "../dist"} {
 		status, _, stderr = command(t, "init", filepath.Join(folder, "other"), "--template", template)
 		if status != 1 || !strings.Contains(stderr, "vanilla, react or phaser") {
 			t.Errorf("template %s: %d %s", template, status, stderr)

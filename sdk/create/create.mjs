@@ -12,7 +12,7 @@ const usage = `Usage: create-parlor [folder] [--template ${templates.join("|")}]
 /** Returns the files of a game by path: those that all games have, and those of the template. */
 function readTemplate(template, name, url) {
   const files = new Map();
-  for (const folder of ["common", template]) {
+  for (const folder of ["game", template]) {
     const from = join(root, "templates", folder);
     for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;

@@ -101,8 +101,8 @@ var docs = map[string]string{
 		"which grows with every change of money.",
 	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
 	"archive-region":   "Region of the bucket. None: the server says.",
-	"first-game": "Name of a game that serve makes, with the id 1, where the store has no game. It has the token GOLD, of " +
-		"which every new player gets 100, rooms with both settlements, and the shared state that the templates of " +
+	"first-game": "Name of a game that serve makes, with the id 1, where the store has no game. It has the token GOLD, " +
+		"of which every new player gets 100, rooms with both settlements, and the shared state that the templates of " +
 		"parlor init use. Later changes of the setting change nothing. None: no game is made.",
 	"first-game-origins": "Origins (comma-separated) of the pages of the first game.",
 	"first-game-key": "Server key of the first game: psk_1_ and 43 random characters, as parlor init makes it. None: " +
