@@ -87,6 +87,7 @@ requirepass {redis}
 dir data
 appendonly yes
 appendfsync always
+maxmemory 1gb
 maxmemory-policy noeviction
 `,
 	"compose.yaml": `# One node and one Redis that writes to disk before it answers. For TLS, several nodes and users of

@@ -177,6 +177,7 @@ it("the lines that `parlor init` prints lead to two windows that play", async ()
   expect(steps.pop()).toBe("npm run dev");
   await paste(home, [...steps, `npm run dev -- --port ${pagePort} --strictPort`], /Local:/);
   await playForAStake(page);
+  run(join(home, "my-game/game"), "npm", "run", "build"); // checks the types too
 
   // A page whose origin is not listed names the call that lists it, and that call works.
   const settings = readFileSync(join(home, "my-game/parlor.env"), "utf8");
