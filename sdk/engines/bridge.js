@@ -111,7 +111,7 @@
       deliver("", "state", client.state);
     },
     /** Calls a method with a JSON array of arguments. The message `ok` or `error` of this id is the reply. */
-    async call(id, method, args) {
+    async ask(id, method, args) {
       try {
         deliver(id, "ok", reply(await run(method, JSON.parse(args))));
       } catch (e) {
