@@ -50,7 +50,8 @@ afterAll(async () => {
   await node?.stop();
 });
 
-const sees = (page: Page, text: string) => page.getByText(text, { exact: true }).first().waitFor();
+const sees = (page: Page, text: string) => page.getByText(text, { exact: true }).first().waitFor({ timeout: 20_000 })
+  .catch((e: Error) => { throw new Error([e.message, ...complaints].join("\n")); });
 
 /** Opens an example for two players, plays it to its end, and returns the windows. */
 async function play(name: string): Promise<Page[]> {

@@ -30,7 +30,13 @@ const builtins: Record<string, unknown> = {
   erase: (dictionary: any, key: string) => delete dictionary[key],
 };
 
-const expression = (text: string) => text
+/** Translates what is outside of texts. */
+function expression(line: string): string {
+  const texts: string[] = [];
+  return translate(line.replace(/"[^"]*"/g, (text) => `_${texts.push(text) - 1}_`)).replace(/\b_(\d+)_/g, (_, n) => texts[n]!);
+}
+
+const translate = (text: string) => text
   .replace(/\bJSON\./g, "json.")
   .replace(/(\w+) is (\w+)/g, 'isOf($1, "$2")')
   .replace(/ and /g, " && ").replace(/ or /g, " || ").replace(/\bnot /g, "!")
