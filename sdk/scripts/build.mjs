@@ -65,6 +65,7 @@ export async function buildAll() {
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
     "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts"),
     "debug.v1.js": await bundle("src/debug.ts", "iife"),
+    "bridge.v1.js": await bundle("engines/bridge.js", "iife"),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,

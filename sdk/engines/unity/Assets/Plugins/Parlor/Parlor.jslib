@@ -1,6 +1,5 @@
 // What Parlor.cs calls in the page. The texts that C# gets are freed when it returns.
 mergeInto(LibraryManager.library, {
-  ParlorOpen__deps: ["malloc", "free"],
   ParlorOpen: function (options, receive) {
     function allocate(text) {
       var size = lengthBytesUTF8(text) + 1;
@@ -25,7 +24,6 @@ mergeInto(LibraryManager.library, {
   },
 
   // Unity frees the text that it gets.
-  ParlorFormat__deps: ["malloc"],
   ParlorFormat: function (amount, tokenId) {
     var text = window.ParlorBridge.format(UTF8ToString(amount), UTF8ToString(tokenId));
     var size = lengthBytesUTF8(text) + 1;
