@@ -1,9 +1,14 @@
-// The SDK for the code of an engine, which exchanges texts with the page: calls, replies and events are
+// The SDK for the code of an engine, which exchanges texts with the page: calls, replies and events
+// are
 // JSON. It is loaded behind v1.js. The global is ParlorBridge; README.md describes the messages.
 (() => {
-  const clientEvents = ["state", "user", "balance", "asset", "prize", "progress", "match", "draining", "stale", "error"];
-  const roomEvents = ["joined", "left", "ready", "hostChanged", "started", "result", "disputed", "finished", "cancelled",
-    "rematch", "connected", "disconnected", "state", "turn", "message", "resynced"];
+  const clientEvents = [
+    "state", "user", "balance", "asset", "prize", "progress", "match", "draining", "stale", "error",
+  ];
+  const roomEvents = [
+    "joined", "left", "ready", "hostChanged", "started", "result", "disputed", "finished", "cancelled", "rematch",
+    "connected", "disconnected", "state", "turn", "message", "resynced",
+  ];
   const maxRooms = 16; // that a client follows at a time
   const maxQueued = 1000; // messages of players that wait for an engine which asks for them
 
@@ -15,11 +20,16 @@
 
   // Members whose content is the game's own.
   const isOpaque = (name) => /^(metadata|payload|patch|shared|state)$/.test(name);
-  // An amount that is in minor units too, as a text: with the suffix Amount, or beside it as `amount`.
-  const isExactElsewhere = (value, name) => typeof value[name] === "number" && (typeof value[`${name}Amount`] === "string" ||
-    (typeof value.amount === "string" && /^(volume|payout|refund|prize)$/.test(name)));
+  // An amount that is in minor units too, as a text: with the suffix Amount, or beside it as
+  // `amount`.
+  const isExactElsewhere = (value, name) => typeof value[name] === "number" &&
+    (typeof value[`${name}Amount`] === "string" ||
+      (typeof value.amount === "string" && /^(volume|payout|refund|prize)$/.test(name)));
 
-  /** Returns a value without floating-point amounts: the exact one in minor units stands beside each. */
+  /**
+   * Returns a value without floating-point amounts: the exact one in minor units stands beside
+   * each.
+   */
   function withoutFloats(value) {
     if (!value || typeof value !== "object") return value;
     if (Array.isArray(value)) return value.map(withoutFloats);
@@ -86,7 +96,8 @@
     const room = rooms.get(roomId)?.room;
     if (!room) throw new TypeError(`the room ${roomId} is not followed: get it by rooms.get`);
     const target = names[1] === "shared" ? room.shared : room;
-    if (typeof target[name] !== "function" || /^(on|once|events)$/.test(name)) throw new TypeError(`there is no ${method}`);
+    const isMethod = typeof target[name] === "function" && !/^(on|once|events)$/.test(name);
+    if (!isMethod) throw new TypeError(`there is no ${method}`);
     return target[name](...rest);
   }
 
@@ -110,7 +121,10 @@
       for (const name of clientEvents) client.on(name, (e) => deliver("", name, name === "error" ? problem(e) : e));
       deliver("", "state", client.state);
     },
-    /** Calls a method with a JSON array of arguments. The message `ok` or `error` of this id is the reply. */
+    /**
+     * Calls a method with a JSON array of arguments. The message `ok` or `error` of this id is the
+     * reply.
+     */
     async ask(id, method, args) {
       try {
         deliver(id, "ok", reply(await run(method, JSON.parse(args))));
@@ -118,12 +132,16 @@
         deliver(id, "error", problem(e));
       }
     },
-    /** Returns the messages since the last time, a JSON array of [target, name, value], or "" for none. */
+    /**
+     * Returns the messages since the last time, a JSON array of [target, name, value], or "" for
+     * none.
+     */
     take() {
       const taken = queue;
       queue = [];
       if (!taken.length) return "";
-      return `[${taken.map(({ target, name, json }) => `[${JSON.stringify([target, name]).slice(1, -1)},${json}]`).join()}]`;
+      const quote = JSON.stringify;
+      return `[${taken.map(({ target, name, json }) => `[${quote(target)},${quote(name)},${json}]`).join()}]`;
     },
     /** Returns an amount as players read it, "2.50 Gold", or "" before the token was seen. */
     format(amount, tokenId) {

@@ -1,4 +1,5 @@
-// The server of the Discord recipe, as it stands in the document: Discord is a stand-in, the node is real.
+// The server of the Discord recipe, as it stands in the document: Discord is a stand-in, the node
+// is real.
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -15,7 +16,9 @@ function startServer() {
   const [, ...blocks] = [...recipe.matchAll(/```typescript\n([\s\S]*?)```/g)].map((m) => m[1]);
   const code = ts.transpile(`${blocks.join("\n")}\nreturn { signIn, findRoom };`, { target: ts.ScriptTarget.ES2022 });
   const discord = async (address: string, request: any) => {
-    if (address === "https://discord.com/api/oauth2/token") return Response.json({ access_token: request.body.get("code") });
+    if (address === "https://discord.com/api/oauth2/token") {
+      return Response.json({ access_token: request.body.get("code") });
+    }
     if (address !== "https://discord.com/api/users/@me") return fetch(address, request);
     const id = request.headers.Authorization.replace("Bearer ", "");
     return Response.json({ id, username: `player ${id}` });

@@ -53,7 +53,8 @@ func _on_play() -> void:
 	mine = 0
 	theirs = 0
 	# A stake is a text: 2.5 is exact in it.
-	var settings := {"maxPlayers": 2, "entryTokenId": gold.id, "roomEntry": "2.5", "autoStart": true, "settlement": "consensus"}
+	var settings := {"maxPlayers": 2, "entryTokenId": gold.id, "roomEntry": "2.5", "autoStart": true}
+	settings.settlement = "consensus"
 	var reply: Dictionary = await Parlor.ask("rooms.quick", [settings])
 	if reply.has("error"):
 		status.text = reply.error.detail

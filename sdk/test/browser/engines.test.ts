@@ -1,4 +1,5 @@
-// The bridges of the engines, with their examples: two windows of a real Chromium play for a stake against a real node.
+// The bridges of the engines, with their examples: two windows of a real Chromium play for a stake
+// against a real node.
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -31,7 +32,8 @@ beforeAll(async () => {
     response.setHeader("Content-Type", isSource || text ? "text/javascript" : "text/html");
     response.end(text ?? `<!doctype html><link rel="icon" href="data:,"><body>
       <script src="${node.url}/sdk/v1.js" crossorigin="anonymous"></script><script src="/engines/bridge.js"></script>
-      ${pathname === "/defold" ? '<script src="/fengari.js"></script>' : ""}<script type="module" src="${pathname}.js"></script>`);
+      ${pathname === "/defold" ? '<script src="/fengari.js"></script>' : ""}
+      <script type="module" src="${pathname}.js"></script>`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;

@@ -3,26 +3,29 @@
 local M = {
 	state = "idle", -- "connecting", "online", "reconnecting", "offline" or "closed"
 	on_event = nil, -- function(event, data): an event of the player, such as "user", "balance", "error"
-	on_room_event = nil, -- function(room_id, event, data): every one but "message" has data.room
+	on_room_event = nil, -- function(room_id, event, data): all but "message" have data.room
 }
 
 local calls = {} -- the functions that wait for a reply, by id
 local last_call = 0
 
--- Calls a function of the page with texts, and returns its text. A list in JSON is one in JavaScript too.
+-- Calls a function of the page with texts, and returns its text. A list in JSON is one in
+-- JavaScript too.
 local function run(name, ...)
 	return html5.run("ParlorBridge." .. name .. "(..." .. json.encode({...}) .. ")")
 end
 
--- Opens the client. Options are those of Parlor.init: { gameId = 1 }, and baseUrl where the page bundles the SDK.
+-- Opens the client. Options are those of Parlor.init: { gameId = 1 }, and baseUrl where the page
+-- bundles the SDK.
 function M.open(options)
 	assert(html5, "Parlor needs an HTML5 bundle")
 	assert(html5.run("typeof ParlorBridge") == "object", "the page has no v1.js and bridge.v1.js")
 	run("open", json.encode(options))
 end
 
--- Calls a method such as "rooms.join" with a list of arguments. The methods of a room begin with "room." and its id is
--- their first argument. The function gets the value, or nil and the error, which has code and detail.
+-- Calls a method such as "rooms.join" with a list of arguments. The methods of a room begin with
+-- "room." and its id is their first argument. The function gets the value, or nil and the error,
+-- which has code and detail.
 function M.call(method, args, on_reply)
 	last_call = last_call + 1
 	local id = tostring(last_call)

@@ -1,4 +1,5 @@
-// Plays the module and the example of Defold in a Lua of the browser, with the functions of the engine that they use.
+// Plays the module and the example of Defold in a Lua of the browser, with the functions of the
+// engine that they use.
 import { addButton, addText, readSource, roll } from "./screen.js";
 
 declare const fengari: { load(source: string, name?: string): (...args: unknown[]) => any };

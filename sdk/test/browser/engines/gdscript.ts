@@ -1,4 +1,5 @@
-// Translates the GDScript of the addon and its example to JavaScript, line by line: what they are written
+// Translates the GDScript of the addon and its example to JavaScript, line by line: what they are
+// written
 // in, and no more. What it does not know becomes a syntax error.
 
 export class Signal {
@@ -33,7 +34,8 @@ const builtins: Record<string, unknown> = {
 /** Translates what is outside of texts. */
 function expression(line: string): string {
   const texts: string[] = [];
-  return translate(line.replace(/"[^"]*"/g, (text) => `_${texts.push(text) - 1}_`)).replace(/\b_(\d+)_/g, (_, n) => texts[n]!);
+  const marked = line.replace(/"[^"]*"/g, (text) => `_${texts.push(text) - 1}_`);
+  return translate(marked).replace(/\b_(\d+)_/g, (_, n) => texts[n]!);
 }
 
 const translate = (text: string) => text

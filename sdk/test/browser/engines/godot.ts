@@ -1,9 +1,11 @@
-// Plays the addon and the example of Godot: the GDScript itself, over a JavaScriptBridge that behaves as that of
+// Plays the addon and the example of Godot: the GDScript itself, over a JavaScriptBridge that
+// behaves as that of
 // Godot 4 web exports does (platform/web in its sources).
 import { runScript, Signal } from "./gdscript.js";
 import { addButton, addText, readSource, roll } from "./screen.js";
 
-// Members that JavaScriptObject has itself, as an Object of the engine: those of the page are hidden by them.
+// Members that JavaScriptObject has itself, as an Object of the engine: those of the page are
+// hidden by them.
 const ownMembers = new Set(["call", "callv", "get", "set", "connect", "disconnect", "emit_signal", "free", "has_method",
   "has_signal", "is_class", "notification", "get_class", "get_script", "reference", "unreference", "tr"]);
 

@@ -1,4 +1,5 @@
-// Calls Parlor.jslib as a build of Unity does: its texts are UTF-8 in memory, the callback is a place in the table
+// Calls Parlor.jslib as a build of Unity does: its texts are UTF-8 in memory, the callback is a
+// place in the table
 // of functions, and the macro is expanded as Emscripten does. C# itself does not run here.
 import { addButton, addText, readSource, roll } from "./screen.js";
 

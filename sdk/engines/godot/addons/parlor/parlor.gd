@@ -1,5 +1,6 @@
 extends Node
-## The SDK of Parlor for web exports, an autoload. The page loads v1.js and bridge.v1.js before the engine.
+## The SDK of Parlor for web exports, an autoload. The page loads v1.js and bridge.v1.js before the
+## engine.
 ## Amounts are texts, in minor units. Numbers without a fraction are int.
 
 ## An event of the player, such as "state", "user", "balance" or "error".
@@ -18,7 +19,8 @@ var receive: JavaScriptObject # kept, because the engine frees a callback that n
 var calls := {}
 var last_call := 0
 
-## Opens the client. Options are those of Parlor.init: {"gameId": 1}, and baseUrl where the page bundles the SDK.
+## Opens the client. Options are those of Parlor.init: {"gameId": 1}, and baseUrl where the page
+## bundles the SDK.
 func open(options: Dictionary) -> void:
 	bridge = JavaScriptBridge.get_interface("ParlorBridge")
 	if bridge == null:
@@ -27,8 +29,8 @@ func open(options: Dictionary) -> void:
 	receive = JavaScriptBridge.create_callback(_on_message)
 	bridge.open(JSON.stringify(options), receive)
 
-## Calls a method such as "rooms.join". The methods of a room begin with "room." and its id is their first argument.
-## Returns {"value": …}, or {"error": {"code": …, "detail": …}}.
+## Calls a method such as "rooms.join". The methods of a room begin with "room." and its id is their
+## first argument. Returns {"value": …}, or {"error": {"code": …, "detail": …}}.
 func ask(method: String, args: Array = []) -> Dictionary:
 	last_call += 1
 	var id := str(last_call)

@@ -106,7 +106,9 @@ public sealed class Duel : MonoBehaviour
         Report();
     }
 
-    /// <summary>Reports who has won, once both have rolled. A higher roll wins; equal ones are a tie.</summary>
+    /// <summary>
+    /// Reports who has won, once both have rolled. A higher roll wins; equal ones are a tie.
+    /// </summary>
     async void Report()
     {
         if (mine == 0 || theirs == 0) return;

@@ -1,4 +1,5 @@
-// The SDK of Parlor for WebGL builds. The page loads v1.js and bridge.v1.js; the build has Parlor.jslib.
+// The SDK of Parlor for WebGL builds. The page loads v1.js and bridge.v1.js; the build has
+// Parlor.jslib.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
@@ -8,10 +9,12 @@ using System.Threading.Tasks;
 using AOT;
 using UnityEngine;
 
-/// <summary>A call that was refused or could not be sent. Code is one of the list at /docs/errors.</summary>
+/// <summary>
+/// A call that was refused or could not be sent. Code is one of the list at /docs/errors.
+/// </summary>
 public sealed class ParlorException : Exception
 {
-    [Serializable] sealed class Fields { public string code = ""; public string detail = ""; public bool retryable = false; }
+    [Serializable] sealed class Fields { public string code = "", detail = ""; public bool retryable = false; }
 
     public string Code { get; }
     /// <summary>A sentence for developers.</summary>
@@ -31,28 +34,39 @@ public sealed class ParlorException : Exception
     }
 }
 
-/// <summary>A player of a game. Everything runs on the main thread. Amounts are texts, in minor units.</summary>
+/// <summary>
+/// A player of a game. Everything runs on the main thread. Amounts are texts, in minor units.
+/// </summary>
 public static class Parlor
 {
     /// <summary>"connecting", "online", "reconnecting", "offline" or "closed".</summary>
     public static string State { get; private set; } = "idle";
-    /// <summary>An event of the player, such as "state", "user", "balance", "error": its name and JSON.</summary>
+    /// <summary>
+    /// An event of the player, such as "state", "user", "balance", "error": its name and JSON.
+    /// </summary>
     public static event Action<string, string> Heard;
-    /// <summary>An event of a room: the room's id, the event's name and JSON. Every one but "message" has the room.</summary>
+    /// <summary>
+    /// An event of a room: the room's id, the event's name and JSON. Every one but "message" has
+    /// the room.
+    /// </summary>
     public static event Action<string, string, string> RoomHeard;
 
     static readonly Dictionary<string, TaskCompletionSource<string>> calls =
         new Dictionary<string, TaskCompletionSource<string>>();
     static int lastCall;
 
-    /// <summary>Opens the client. Options are JSON: {"gameId":1}, and baseUrl where the page bundles the SDK.</summary>
+    /// <summary>
+    /// Opens the client. Options are JSON: {"gameId":1}, and baseUrl where the page bundles the
+    /// SDK.
+    /// </summary>
     public static void Open(string options)
     {
         ParlorOpen(options, OnMessage);
     }
 
     /// <summary>
-    /// Calls a method such as "rooms.join" and returns its JSON. The methods of a room begin with "room." and
+    /// Calls a method such as "rooms.join" and returns its JSON. The methods of a room begin with
+    /// "room." and
     /// its id is their first argument. Throws ParlorException.
     /// </summary>
     public static Task<string> Call(string method, params object[] args)
@@ -70,7 +84,9 @@ public static class Parlor
         return JsonUtility.FromJson<T>(await Call(method, args));
     }
 
-    /// <summary>Returns an amount as players read it, "2.50 Gold", or "" before the token was seen.</summary>
+    /// <summary>
+    /// Returns an amount as players read it, "2.50 Gold", or "" before the token was seen.
+    /// </summary>
     public static string Format(string amount, string tokenId)
     {
         return ParlorFormat(amount, tokenId);
@@ -128,7 +144,10 @@ public static class Parlor
         Heard?.Invoke(name, json);
     }
 
-    /// <summary>Returns JSON of texts, numbers, booleans, arrays of them, and objects that JsonUtility can write.</summary>
+    /// <summary>
+    /// Returns JSON of texts, numbers, booleans, arrays of them, and objects that JsonUtility can
+    /// write.
+    /// </summary>
     static string ToJson(object value)
     {
         if (value == null) return "null";
@@ -141,7 +160,8 @@ public static class Parlor
             return "[" + string.Join(",", items) + "]";
         }
         var isNumber = value.GetType().IsPrimitive || value is decimal;
-        return isNumber ? ((IFormattable)value).ToString(null, CultureInfo.InvariantCulture) : JsonUtility.ToJson(value);
+        if (isNumber) return ((IFormattable)value).ToString(null, CultureInfo.InvariantCulture);
+        return JsonUtility.ToJson(value);
     }
 
     static string Quote(string text)
