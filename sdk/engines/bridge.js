@@ -1,6 +1,5 @@
-// The SDK for the code of an engine, which exchanges texts with the page: calls, replies and events
-// are
-// JSON. It is loaded behind v1.js. The global is ParlorBridge; README.md describes the messages.
+// The SDK for engines, which exchange texts with the page: calls, replies and events are JSON. It
+// comes behind v1.js. The global is ParlorBridge; README.md describes the messages.
 (() => {
   const clientEvents = [
     "state", "user", "balance", "asset", "prize", "progress", "match", "draining", "stale", "error",
@@ -20,16 +19,12 @@
 
   // Members whose content is the game's own.
   const isOpaque = (name) => /^(metadata|payload|patch|shared|state)$/.test(name);
-  // An amount that is in minor units too, as a text: with the suffix Amount, or beside it as
-  // `amount`.
+  // Whether an amount stands beside in minor units too, as a text: `heldAmount`, or `amount`.
   const isExactElsewhere = (value, name) => typeof value[name] === "number" &&
     (typeof value[`${name}Amount`] === "string" ||
       (typeof value.amount === "string" && /^(volume|payout|refund|prize)$/.test(name)));
 
-  /**
-   * Returns a value without floating-point amounts: the exact one in minor units stands beside
-   * each.
-   */
+  /** Returns a value without floating-point amounts beside which the exact one stands. */
   function withoutFloats(value) {
     if (!value || typeof value !== "object") return value;
     if (Array.isArray(value)) return value.map(withoutFloats);
@@ -121,10 +116,7 @@
       for (const name of clientEvents) client.on(name, (e) => deliver("", name, name === "error" ? problem(e) : e));
       deliver("", "state", client.state);
     },
-    /**
-     * Calls a method with a JSON array of arguments. The message `ok` or `error` of this id is the
-     * reply.
-     */
+    /** Calls a method with a JSON array of arguments. The target of the reply is the id. */
     async ask(id, method, args) {
       try {
         deliver(id, "ok", reply(await run(method, JSON.parse(args))));
@@ -132,10 +124,7 @@
         deliver(id, "error", problem(e));
       }
     },
-    /**
-     * Returns the messages since the last time, a JSON array of [target, name, value], or "" for
-     * none.
-     */
+    /** Returns JSON of the messages since then, [[target, name, value], …], or "" for none. */
     take() {
       const taken = queue;
       queue = [];

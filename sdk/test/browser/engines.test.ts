@@ -31,7 +31,8 @@ beforeAll(async () => {
     const text = isSource ? readFileSync(file(`../..${pathname}`), "utf8") : scripts.get(pathname);
     response.setHeader("Content-Type", isSource || text ? "text/javascript" : "text/html");
     response.end(text ?? `<!doctype html><link rel="icon" href="data:,"><body>
-      <script src="${node.url}/sdk/v1.js" crossorigin="anonymous"></script><script src="/engines/bridge.js"></script>
+      <script src="${node.url}/sdk/v1.js" crossorigin="anonymous"></script>
+      <script src="${node.url}/sdk/bridge.v1.js" crossorigin="anonymous"></script>
       ${pathname === "/defold" ? '<script src="/fengari.js"></script>' : ""}
       <script type="module" src="${pathname}.js"></script>`);
   });

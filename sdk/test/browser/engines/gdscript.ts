@@ -1,6 +1,5 @@
-// Translates the GDScript of the addon and its example to JavaScript, line by line: what they are
-// written
-// in, and no more. What it does not know becomes a syntax error.
+// Translates the GDScript of the addon and its example to JavaScript, line by line: as much as they
+// use. What it does not know becomes a syntax error.
 
 export class Signal {
   private listeners: ((...args: unknown[]) => unknown)[] = [];

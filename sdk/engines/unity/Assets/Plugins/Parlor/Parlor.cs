@@ -1,5 +1,4 @@
-// The SDK of Parlor for WebGL builds. The page loads v1.js and bridge.v1.js; the build has
-// Parlor.jslib.
+// The SDK of Parlor for WebGL builds. Its page loads v1.js and bridge.v1.js.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
@@ -55,10 +54,7 @@ public static class Parlor
         new Dictionary<string, TaskCompletionSource<string>>();
     static int lastCall;
 
-    /// <summary>
-    /// Opens the client. Options are JSON: {"gameId":1}, and baseUrl where the page bundles the
-    /// SDK.
-    /// </summary>
+    /// <summary>Opens the client. Options are JSON, those of Parlor.init: {"gameId":1}.</summary>
     public static void Open(string options)
     {
         ParlorOpen(options, OnMessage);
@@ -144,10 +140,7 @@ public static class Parlor
         Heard?.Invoke(name, json);
     }
 
-    /// <summary>
-    /// Returns JSON of texts, numbers, booleans, arrays of them, and objects that JsonUtility can
-    /// write.
-    /// </summary>
+    /// <summary>Returns the JSON of a value, as JsonUtility alone cannot.</summary>
     static string ToJson(object value)
     {
         if (value == null) return "null";
