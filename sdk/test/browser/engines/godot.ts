@@ -28,14 +28,13 @@ function toEngine(value: any): any {
   return wrapper;
 }
 
-let isAlive = false; // whether the script holds its callback
 const JavaScriptBridge = {
   get_interface: (name: string) => name in window ? toEngine((window as any)[name]) : null,
   create_callback(listener: (args: unknown[]) => unknown) {
     const callback = {};
     objects.set(callback, (...args: unknown[]) => {
-      // The engine gives one array, and nothing once the object was freed.
-      if (isAlive || holds(callback)) listener(args.map(toEngine));
+      // The engine gives one array, and frees what no variable of the script holds.
+      if (Object.values(Parlor).includes(callback)) listener(args.map(toEngine));
     });
     return callback;
   },
@@ -55,9 +54,7 @@ class Button extends Label {
 }
 class VBoxContainer { add_child() {} }
 
-let addon: any;
-const holds = (callback: object) => isAlive = !addon || addon.receive === callback || addon.receive === null;
-const Parlor = addon = runScript(await readSource("godot/addons/parlor/parlor.gd"), { JavaScriptBridge });
+const Parlor = runScript(await readSource("godot/addons/parlor/parlor.gd"), { JavaScriptBridge });
 const duel = runScript(await readSource("godot/duel.gd"), {
   Parlor, Label, Button, VBoxContainer, add_child() {}, randi_range: () => roll,
 });
