@@ -24,11 +24,12 @@ const internalNames = {
   isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
 };
 
-async function bundle(entry, format) {
+async function bundle(entry, format, shortened = { ...internalNames }) {
+  const mangleProps = shortened && new RegExp(`^(${Object.keys(shortened).join("|")})$`);
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    mangleProps: new RegExp(`^(${Object.keys(internalNames).join("|")})$`), mangleCache: { ...internalNames },
+    ...(shortened && { mangleProps, mangleCache: shortened }),
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
   // One keyword for all variables compresses better; the compiler has checked what is constant.
@@ -64,6 +65,7 @@ export async function buildAll() {
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
     "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts"),
     "debug.v1.js": await bundle("src/debug.ts", "iife"),
+    "bridge.v1.js": await bundle("engines/bridge.js", "iife", null), // engines call its names
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,

@@ -117,7 +117,9 @@ func (p *project) add(name, text string) error {
 		}
 		p.code = append(p.code, source{name, file, text})
 	case ".lua":
-		p.lua[name] = text
+		if !strings.HasPrefix(name, "sdk/") { // that of games, not of the store
+			p.lua[name] = text
+		}
 	case ".md":
 		p.docs[name] = text
 	}

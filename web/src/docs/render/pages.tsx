@@ -18,6 +18,12 @@ const content = [
   { name: "recipes/arena", title: "A 20 Hz arena" },
   { name: "recipes/duel", title: "A paid duel" },
   { name: "recipes/consensus", title: "A match without a game server" },
+  { name: "recipes/discord", title: "A Discord Activity" },
+  { name: "recipes/crazygames", title: "A game on CrazyGames" },
+  { name: "recipes/poki", title: "A game on Poki" },
+  { name: "engines/godot", title: "Godot 4" },
+  { name: "engines/unity", title: "Unity WebGL" },
+  { name: "engines/defold", title: "Defold" },
 ];
 
 /** Documents of the repository: docs/<name>.md. */
