@@ -24,15 +24,17 @@ const internalNames = {
   isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
 };
 
-async function bundle(entry, format) {
+async function bundle(entry, format, names = internalNames) {
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    mangleProps: new RegExp(`^(${Object.keys(internalNames).join("|")})$`), mangleCache: { ...internalNames },
+    ...names && { mangleProps: new RegExp(`^(${Object.keys(names).join("|")})$`), mangleCache: { ...names } },
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
-  // One keyword for all variables compresses better; the compiler has checked what is constant.
-  const { code } = await minify(result.outputFiles[0].text.replace(/\bconst /g, "let "), {
+  // One keyword for all variables compresses better; the compiler has checked what is constant. Of a
+  // script that has the text of another program in it, names and keywords stay as they are.
+  const text = names ? result.outputFiles[0].text.replace(/\bconst /g, "let ") : result.outputFiles[0].text;
+  const { code } = await minify(text, {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
     compress: {
       passes: 5, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
@@ -49,6 +51,7 @@ export async function buildAll() {
   const types = bundleTypes(root);
   const script = await bundle("src/global.ts", "iife");
   const module = await bundle("src/module.ts", "esm");
+  const devtools = await bundle("src/devtools/devtools.ts", "iife", null);
   const integrity = (text) => `sha384-${createHash("sha384").update(text).digest("base64")}`;
   return {
     "v1.js": script,
@@ -64,7 +67,8 @@ export async function buildAll() {
     "tournaments.v1.js": await bundle("src/tournaments_global.ts", "iife"),
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
     "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts"),
-    "debug.v1.js": await bundle("src/debug.ts", "iife"),
+    "devtools.v1.js": devtools,
+    "debug.v1.js": devtools, // the name that the core loads, also the core of an older page
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,

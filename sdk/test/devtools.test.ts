@@ -1,0 +1,201 @@
+// The devtools' hold on the network, with a service that it cannot tell from a real one.
+import { describe, expect, it, vi } from "vitest";
+import { watchNetwork } from "../src/devtools/network.js";
+import { writeScript } from "../src/devtools/script.js";
+import type { Options } from "../src/types.js";
+import { FakeService } from "./fake_service.js";
+import { openTab, run, settle, useFakeClock } from "./tab.js";
+
+useFakeClock();
+
+/** A socket whose `onmessage` is an accessor of its prototype, as a browser's is. */
+function browserSocket(service: FakeService): any {
+  const Fake = service.WebSocket;
+  return class extends EventTarget {
+    readyState = 1;
+    inner: any;
+
+    constructor(address: string) {
+      super();
+      this.inner = new Fake(address);
+      this.inner.onopen = () => (this as any).onopen?.();
+      this.inner.onclose = (e: any) => {
+        this.dispatchEvent(new Event("close"));
+        (this as any).onclose?.(e);
+      };
+    }
+
+    set onmessage(fn: any) { this.inner.onmessage = fn; }
+    get bufferedAmount() { return 0; }
+    send(text: string) { this.inner.send(text); }
+    close() { this.inner.close(); }
+  };
+}
+
+async function openWatched() {
+  const service = new FakeService();
+  const options: Options = { gameId: "1", username: "Ann", fetch: service.fetch, WebSocket: browserSocket(service) };
+  const network = watchNetwork(options);
+  const client = openTab(service, options);
+  await settle(client.ready);
+  const room = await settle(client.rooms.create({ maxPlayers: 4 }));
+  await run(100);
+  const write = () => writeScript({ ...network, gameId: 1, user: client.user });
+  return { service, network, client, room, write, fake: service.rooms.get(room.roomId)! };
+}
+
+describe("the devtools", () => {
+  it("show each call with its ids and its duration, and no secret", async () => {
+    const { service, network, client } = await openWatched();
+    const call = network.calls.find(({ path }) => path.endsWith("create"))!;
+    const key = service.calls.find(({ path }) => path.endsWith("create"))!.key;
+    expect(call).toMatchObject({
+      kind: "http", method: "POST", path: "/api/v1/game-session/create", status: 201, idempotencyKey: key,
+      request: { maxPlayers: 4 }, response: { maxPlayers: 4 }, sentBytes: 16,
+    });
+    expect(call.ms).toBeGreaterThanOrEqual(10);
+    expect(network.calls.find(({ path }) => path === "room.subscribe")).toMatchObject({ kind: "socket", id: expect.any(String) });
+    await expect(settle(client.rooms.get("room-0"))).rejects.toMatchObject({ code: "room_not_found" });
+    expect(network.calls.at(-1)).toMatchObject({ status: 404, code: "room_not_found", requestId: "r" });
+    const shown = JSON.stringify([network.calls, network.events]);
+    for (const secret of [...service.seenSecrets.keys(), await client.account.token()]) expect(shown).not.toContain(secret);
+    expect(shown).not.toMatch(/refresh-\d|ticket-\d/);
+  });
+
+  it("show the round trip, each event and the position of each room", async () => {
+    const { service, network, room, fake } = await openWatched();
+    service.join(fake, service.newUser("Bob"));
+    await run(100);
+    expect(network.rooms.get(room.roomId)).toMatchObject({ seq: 2, position: "2-n" });
+    expect(network.events.at(-1)).toMatchObject({ name: "room.joined", roomId: room.roomId, seq: 2, data: { user: { username: "Bob" } } });
+    expect(network.roundTrips.at(-1)).toBeGreaterThanOrEqual(10);
+  });
+
+  it("keep the last 500 calls and events", async () => {
+    const { service, network, client, room, fake } = await openWatched();
+    for (let n = 0; n < 600; n++) {
+      service.tell(fake, "room.message", { from: 9, op: "n", payload: n });
+      if (n % 20 === 0) await run(2000);
+      room.send("n", n);
+    }
+    await run(2000);
+    expect([network.calls.length, network.events.length]).toEqual([500, 500]);
+    expect(network.events.at(-1)!.data).toMatchObject({ payload: 599 });
+    expect(client.state).toBe("online");
+  });
+
+  it("add latency and keep the order when it ends", async () => {
+    const { service, network, room, fake } = await openWatched();
+    const heard: number[] = [];
+    room.on("message", (e) => heard.push(e.payload));
+    const tell = (payload: number) => service.tell(fake, "room.message", { from: 9, op: "n", payload });
+    network.latencyMs = 200;
+    tell(1);
+    await run(100);
+    expect(heard).toEqual([]);
+    network.latencyMs = 0;
+    tell(2);
+    await run(200);
+    expect(heard).toEqual([1, 2]);
+  });
+
+  it("lose events, which the room then fetches", async () => {
+    const { service, network, room, fake } = await openWatched();
+    network.loss = 1;
+    service.join(fake, service.newUser("Bob"));
+    await run(100);
+    expect(network.lost).toBe(1);
+    expect(network.events.at(-1)).toMatchObject({ lost: true });
+    expect(room.participants).toHaveLength(1);
+    network.loss = 0;
+    service.join(fake, service.newUser("Cleo"));
+    await run(100);
+    expect(room.participants).toHaveLength(3);
+  });
+
+  it("drop the connection, which comes back", async () => {
+    const { network, client } = await openWatched();
+    const states: string[] = [];
+    client.on("state", (state) => states.push(state));
+    network.drop();
+    await run(2000);
+    expect(states).toEqual(["reconnecting", "online"]);
+  });
+
+  it("cut the network until it is resumed: what happened meanwhile comes once", async () => {
+    const { service, network, client, room, fake } = await openWatched();
+    const heard: number[] = [];
+    room.on("joined", (e) => heard.push(e.seq!));
+    const lost = client.wallet.balances().catch((e) => e.code);
+    network.cut();
+    service.join(fake, service.newUser("Bob"));
+    await run(5000);
+    expect([client.state, heard]).toEqual(["reconnecting", []]);
+    expect(service.sockets.size).toBe(0);
+    expect(network.calls.filter(({ failure }) => failure === "the network is cut").length).toBeGreaterThan(1);
+    network.resume();
+    await run(20_000); // the longest time between two attempts
+    expect([client.state, heard]).toEqual(["online", [2]]);
+    expect(await lost).toBe("offline");
+  });
+
+  it("say that the browser is offline", async () => {
+    vi.stubGlobal("navigator", {});
+    const { network, client } = await openWatched();
+    network.cut({ offline: true });
+    expect(navigator.onLine).toBe(false);
+    await run(100);
+    expect(client.state).toBe("offline");
+    network.resume();
+    expect(navigator.onLine).not.toBe(false);
+    await run(20_000);
+    expect(client.state).toBe("online");
+    vi.unstubAllGlobals();
+  });
+
+  it("write a test: ids by their names, what was repeated once, others as guests of their own", async () => {
+    const { service, client, room, write, fake } = await openWatched();
+    service.join(fake, service.newUser("Bob"));
+    await run(100);
+    service.fault = (() => {
+      let isFirst = true;
+      return (_: string, path: string) => (path === "game-session/start" && isFirst ? (isFirst = false, "reply") : undefined);
+    })();
+    await settle(room.start());
+    await expect(settle(client.rooms.join("room-0"))).rejects.toMatchObject({ code: "room_not_found" });
+    const text = write();
+    expect(text.slice(text.indexOf("test(\""))).toBe(`test("what the page did", async (t) => {
+  const player1 = process.env.PARLOR_TOKEN ? await me(process.env.PARLOR_TOKEN) : await signIn("Ann");
+  const room1 = await call(player1, "POST", "game-session/create", { maxPlayers: 4 }, 201);
+  const player2 = await signIn("Bob");
+  await call(player2, "POST", "game-session/join", { roomId: room1.roomId }, 200);
+  await call(player1, "POST", "game-session/start", { roomId: room1.roomId }, 200);
+  await call(player1, "POST", "game-session/join", { roomId: "room-0" }, 404, "room_not_found");
+});
+`);
+    expect(text).not.toMatch(/eyJ|refresh-/);
+  });
+
+  it("comes before the connection, and the game goes on without it", async () => {
+    const script: any = {};
+    const append = vi.fn();
+    vi.stubGlobal("document", Object.assign(new EventTarget(), { createElement: () => script, head: { append } }));
+    const show = vi.fn();
+    vi.stubGlobal("parlorDebug", show);
+    try {
+      for (const outcome of ["onload", "onerror"]) {
+        if (outcome === "onerror") vi.stubGlobal("parlorDebug", undefined);
+        const service = new FakeService();
+        const client = openTab(service, { debug: true });
+        await run(1000);
+        expect([append.mock.lastCall, script.src]).toEqual([[script], `${service.base}/sdk/debug.v1.js`]);
+        expect(service.calls).toEqual([]);
+        script[outcome]();
+        await settle(client.ready);
+        expect(show).toHaveBeenCalledTimes(1);
+      }
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+});
