@@ -34,7 +34,7 @@ const median = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >
 
 /** Makes a list of facts. A fact without a value is left out. */
 function facts(all: Record<string, unknown>): HTMLElement {
-  const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== "");
+  const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== false);
   return make("dl", {}, ...known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
 }
 
@@ -127,7 +127,7 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     textOf: (call) => [call.method || "message", call.path, outcome(call), call.ms, call.requestId, call.idempotencyKey].join(" "),
     summarize: (call) => [
       make("span", { class: "kind" }, call.method || "message"),
-      make("span", { class: "path" }, call.path),
+      make("span", { class: "path" }, call.path.replace(/^\/api\/v1\//, "")),
       make("span", { class: call.failure || call.code || call.status! >= 400 ? "bad" : "good" }, outcome(call)),
       make("span", { class: "ms" }, call.ms === undefined ? "" : `${call.ms} ms`),
     ],
@@ -135,7 +135,7 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
       const button = buttonOf?.(call);
       return [
         facts({
-          "Time": timeOf(call.at), "Request id": call.requestId, "Idempotency key": call.idempotencyKey, "Message id": call.id,
+          "Address": call.kind === "http" && call.path, "Time": timeOf(call.at), "Request id": call.requestId, "Idempotency key": call.idempotencyKey, "Message id": call.id,
           "Size": `${call.sentBytes} bytes sent` + (call.receivedBytes === undefined ? "" : `, ${call.receivedBytes} received`),
         }),
         button && make("button", { type: "button", click: () => button.press() }, button.label),
@@ -223,11 +223,12 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     draw();
   }
 
-  const state = make("span", { class: "state", role: "status" });
+  const state = make("span", { role: "status" });
+  const trip = make("span", { class: "note trip" });
   const plug = make("button", { type: "button", click: () => (network.isCut ? network.resume() : network.cut()) });
   const shrink = make("button", { type: "button", "aria-label": "Close the devtools", click: () => unfold(false) }, "×");
   const panel = make("section", { "aria-label": "Parlor devtools" },
-    make("header", {}, state, plug, copyButton("Copy as test", writeTest), shrink),
+    make("header", {}, state, trip, plug, copyButton("Copy as test", writeTest), shrink),
     make("div", { role: "tablist", "aria-label": "Devtools", keydown(e: KeyboardEvent) {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
       if (!step) return;
@@ -247,11 +248,12 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
 
   function draw() {
     const ms = network.roundTrips[network.roundTrips.length - 1];
-    const text = `${network.isCut ? "cut, " : ""}${parlor.state}${ms === undefined ? "" : ` · round trip ${ms} ms`}`;
-    if (state.textContent !== text) state.textContent = text;
+    const text = `${parlor.state}${network.isCut ? ", cut" : ""}`;
+    if (state.textContent !== text) state.textContent = text; // it is read aloud
+    trip.textContent = ms === undefined ? "" : `${ms} ms`;
     state.className = `state ${parlor.state}`;
     pill.className = `open ${parlor.state}`;
-    pill.textContent = `Parlor: ${text}`;
+    pill.textContent = `Parlor: ${text} ${trip.textContent}`;
     plug.textContent = network.isCut ? "Resume" : "Cut";
     if (!panel.hidden) void pages[chosen].draw();
   }

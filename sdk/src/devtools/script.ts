@@ -69,15 +69,18 @@ function pathLiteral(path: string, names: Map<unknown, string>): string {
 /** The path of a call below /api/v1, or "" for another address. */
 const pathOf = (call: DebugCall) => /^\/api\/v1\/(.+)/.exec(call.path)?.[1] || "";
 
-/** Returns the calls that can be repeated: those that were answered, once for each key. */
+/** Returns the calls that can be repeated: those that were answered, once for each key, and of a poll the first. */
 function chooseCalls(calls: readonly DebugCall[]): DebugCall[] {
   const answered = calls.filter((call) => {
     const path = pathOf(call);
     return call.kind === "http" && path && !/^auth\//.test(path) &&
       call.status && call.status < 500 && call.status !== 401 && call.status !== 429;
   });
-  return answered.filter(({ idempotencyKey: key }, i) =>
-    !key || !answered.some((other, j) => j > i && other.idempotencyKey === key));
+  return answered.filter(({ idempotencyKey: key, method, path }, i) => {
+    if (key) return !answered.some((other, j) => j > i && other.idempotencyKey === key);
+    const before = answered[i - 1];
+    return method !== "GET" || before?.method !== method || before.path !== path;
+  });
 }
 
 /**
@@ -180,7 +183,7 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
   return `// What a page did at ${base}${user ? ` as ${user.username}` : ""}, recorded by the devtools of Parlor.
 // Node 20 or newer runs it: PARLOR_URL=${base} node --test parlor.test.mjs
 // PARLOR_TOKEN is the access token of a player to be; without it a new guest is.
-// Left out: ${messages} messages over the socket, ${others} calls that sign in, had no reply or are of another service.
+// Left out: ${messages} messages over the socket, and ${others} calls that sign in, poll, had no reply or are of another service.
 ${head.replace("BASE", JSON.stringify(base)).replace("GAME", JSON.stringify(Number(gameId)))}
 /** The player of an access token. */
 const me = async (accessToken) => ({ accessToken, user: await call({ accessToken }, "GET", "me", undefined, 200) });

@@ -18,7 +18,7 @@ section { background: var(--bg); border: 1px solid var(--line); border-radius: 1
 :host(:not([floating])) section { height: 36rem; max-height: 80vh; }
 header, .tools { align-items: center; display: flex; flex-wrap: wrap; gap: 6px; padding: 6px 8px; }
 header { background: var(--surface); border-radius: 10px 10px 0 0; }
-.state { font-weight: 600; margin-right: auto; }
+.state { font-weight: 600; } .trip { margin-right: auto; }
 .online { color: var(--good); } .connecting, .reconnecting { color: var(--warn); } .offline, .closed { color: var(--bad); }
 .open { border-radius: 99px; box-shadow: 0 2px 8px #0004; font-weight: 600; min-height: 32px; padding: 2px 12px; }
 [role=tablist] { border-bottom: 1px solid var(--line); display: flex; padding: 0 8px; }
@@ -37,7 +37,7 @@ time, .ms { color: var(--muted); flex: none; font-variant-numeric: tabular-nums;
 dl { display: grid; gap: 2px 12px; grid-template-columns: max-content 1fr; margin: 6px 0; }
 dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; }
 pre { background: var(--surface); border-radius: 6px; margin: 4px 0 8px; max-height: 16em; overflow: auto; padding: 6px 8px; white-space: pre-wrap; }
-.page { padding: 4px 12px 12px; }
+.page { padding: 4px 12px 12px; } .page .tools { padding: 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { border-top: 1px solid var(--line); padding: 3px 8px 3px 0; text-align: left; overflow-wrap: anywhere; }
 th, label, .note { color: var(--muted); font-weight: 400; }
