@@ -30,7 +30,7 @@ ol { list-style: none; margin: 0; padding: 0; }
 li { border-top: 1px solid var(--line); }
 summary { cursor: pointer; display: flex; gap: 8px; padding: 4px 8px; }
 summary .path { flex: 1; }
-.kind { color: var(--muted); flex: none; width: 4.2em; }
+.kind { color: var(--muted); flex: none; width: 4.9em; }
 time, .ms { color: var(--muted); flex: none; font-variant-numeric: tabular-nums; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 .body { padding: 0 8px 8px; }
