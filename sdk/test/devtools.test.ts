@@ -117,7 +117,7 @@ describe("the devtools", () => {
     const { network, client } = await openWatched();
     const states: string[] = [];
     client.on("state", (state) => states.push(state));
-    network.drop();
+    network.disconnect();
     await run(2000);
     expect(states).toEqual(["reconnecting", "online"]);
   });

@@ -16,11 +16,11 @@ export interface Start extends Additions {
 /** Gives a client its devtools, `parlor.debug`, and shows their panel where there is a page. */
 export function startDevtools(parlor: Parlor, options: Options, start: Start = {}): Debug {
   const network = start.network || watchNetwork(options);
-  const { calls, events, cut, resume, drop } = network;
+  const { calls, events, cut, resume, disconnect } = network;
   const writeTest = () => writeScript({ base: network.base, gameId: options.gameId, user: parlor.user, calls, events });
   const panel = globalThis.document && createPanel(parlor, network, writeTest, start);
   const debug: Debug = {
-    calls, events, cut, resume, drop, writeTest,
+    calls, events, cut, resume, disconnect, writeTest,
     get latencyMs() { return network.latencyMs; },
     set latencyMs(ms) { network.latencyMs = ms; },
     get loss() { return network.loss; },

@@ -34,7 +34,7 @@ export interface Network {
   isOffline: boolean;
   cut(o?: { offline?: boolean }): void;
   resume(): void;
-  drop(): void;
+  disconnect(): void;
   clear(): void;
   /** Bytes that the browser has not sent yet. */
   unsentBytes(): number;
@@ -260,7 +260,7 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
       globalThis.dispatchEvent?.(new Event("online")); // as a browser does when its network is back
       changed();
     },
-    drop: () => open.forEach((socket) => socket.close()),
+    disconnect: () => open.forEach((socket) => socket.close()),
     clear() {
       network.calls.length = network.events.length = 0;
       changed();

@@ -195,12 +195,12 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     choice("Latency of each message and reply", [0, 50, 100, 200, 500, 1000, 2000], "ms", (ms) => { network.latencyMs = ms; }),
     choice("Events of rooms that get lost", [0, 5, 10, 20, 50], "%", (percent) => { network.loss = percent / 100; }),
     make("p", { class: "note" }, "Cut: the page is not told, and calls fail. Go offline: the browser says so too. ",
-      "Drop: the connection ends once. The SDK catches up in each case."),
+      "Disconnect: the connection ends once. The SDK catches up in each case."),
     make("div", { class: "tools" },
       make("button", { type: "button", click: () => network.cut() }, "Cut"),
       make("button", { type: "button", click: () => network.cut({ offline: true }) }, "Go offline"),
       make("button", { type: "button", click: () => network.resume() }, "Resume"),
-      make("button", { type: "button", click: () => network.drop() }, "Drop")));
+      make("button", { type: "button", click: () => network.disconnect() }, "Disconnect")));
 
   const pages = [
     { name: "Calls", content: calls.content, draw: calls.draw },

@@ -57,7 +57,7 @@ export interface Debug {
   cut(o?: { offline?: boolean }): void;
   resume(): void;
   /** Drops the connections once. The SDK connects again. */
-  drop(): void;
+  disconnect(): void;
   /** Returns a test for Node that repeats the recorded HTTP calls and expects the same statuses and codes. */
   writeTest(): string;
   /** Shows the panel in an element of the page. By default it floats above the page. */
