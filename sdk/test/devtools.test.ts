@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { watchNetwork } from "../src/devtools/network.js";
 import { writeScript } from "../src/devtools/script.js";
+import type { DebugCall } from "../src/devtools/types.js";
 import type { Options } from "../src/types.js";
 import { FakeService } from "./fake_service.js";
 import { openTab, run, settle, useFakeClock } from "./tab.js";
@@ -174,6 +175,44 @@ describe("the devtools", () => {
 });
 `);
     expect(text).not.toMatch(/eyJ|refresh-/);
+  });
+
+  it("write a test of a room that another player made, up to its result, and of a poll once", () => {
+    const [bob, ann] = [{ id: 4, username: "Bob" }, { id: 5, username: "Ann" }];
+    const room = {
+      roomId: "r-1", code: "K7QX2M", status: "CREATED", creator: bob, maxPlayers: 2, minPlayers: 2, metadata: {}, settlement: "server",
+      entryToken: { id: 1, tokenId: "GOLD" }, roomEntry: 2.5,
+    };
+    const list = { method: "GET", path: "/api/v1/game-session/list?limit=4", response: { items: [room] } };
+    const calls = [
+      { method: "POST", path: "/api/v1/auth/guest", status: 201 }, list, list,
+      { method: "GET", path: "/api/v1/game-session/get?code=K7QX2M", response: room },
+      { method: "POST", path: "/api/v1/game-session/join", idempotencyKey: "k", failure: "the network is cut" },
+      { method: "POST", path: "/api/v1/game-session/join", idempotencyKey: "k", request: { roomId: "r-1" }, response: room },
+      { n: 20, method: "POST", path: "/api/v1/friends/4", idempotencyKey: "l" },
+      { n: 21, method: "POST", path: "https://elsewhere.example/moves" },
+      { n: 22, method: "", kind: "socket", path: "room.send" },
+    ].map((call, n) => ({ n, at: 0, kind: "http", sentBytes: 0, status: "failure" in call ? undefined : 200, ...call })) as DebugCall[];
+    const events = ([
+      ["room.joined", 2, { user: ann }], ["room.ready", 3, { userId: 4, ready: true }], ["room.started", 4, { by: "host" }],
+      ["room.started", 4, { by: "host" }], ["room.finished", 5, { results: [{ userId: 5, place: 1 }, { userId: 4, place: 2 }] }],
+    ] as [string, number, object][]).map(([name, seq, data], i) => ({ n: 10 + i, at: 0, name, roomId: "r-1", seq, bytes: 0, data }));
+    const text = writeScript({ base: "http://a.example", gameId: "3", user: ann, calls, events });
+    expect(text.slice(text.indexOf("test(\""))).toBe(`test("what the page did", async (t) => {
+  const player1 = process.env.PARLOR_TOKEN ? await me(process.env.PARLOR_TOKEN) : await signIn("Ann");
+  await call(player1, "GET", "game-session/list?limit=4", undefined, 200);
+  const player2 = await signIn("Bob");
+  const room1 = await call(player2, "POST", "game-session/create", { maxPlayers: 2, minPlayers: 2, metadata: {}, settlement: "server", entryTokenId: 1, roomEntry: "2.5" }, 201);
+  await call(player1, "GET", \`game-session/get?code=\${room1.code}\`, undefined, 200);
+  await call(player1, "POST", "game-session/join", { roomId: room1.roomId }, 200);
+  await call(player2, "POST", "game-session/ready", { roomId: room1.roomId, ready: true }, 200);
+  await call(player2, "POST", "game-session/start", { roomId: room1.roomId }, 200);
+  if (!serverKey) return t.diagnostic("stopped here: PARLOR_SERVER_KEY is not set");
+  await call({ accessToken: serverKey }, "POST", "game-session/finish", { roomId: room1.roomId, results: [{ userId: player1.user.id, place: 1 }, { userId: player2.user.id, place: 2 }] }, 200);
+  await call(player1, "POST", \`friends/\${player2.user.id}\`, undefined, 200);
+});
+`);
+    expect(text).toContain("1 messages over the socket, and 4 calls");
   });
 
   it("comes before the connection, and the game goes on without it", async () => {

@@ -182,7 +182,7 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
   const others = calls.length - messages - chosen.length;
   return `// What a page did at ${base}${user ? ` as ${user.username}` : ""}, recorded by the devtools of Parlor.
 // Node 20 or newer runs it: PARLOR_URL=${base} node --test parlor.test.mjs
-// PARLOR_TOKEN is the access token of a player to be; without it a new guest is.
+// PARLOR_TOKEN, an access token, plays as its player instead of a new guest.
 // Left out: ${messages} messages over the socket, and ${others} calls that sign in, poll, had no reply or are of another service.
 ${head.replace("BASE", JSON.stringify(base)).replace("GAME", JSON.stringify(Number(gameId)))}
 /** The player of an access token. */
