@@ -1,5 +1,6 @@
 // The devtools' hold on the network, with a service that it cannot tell from a real one.
 import { describe, expect, it, vi } from "vitest";
+import { createBinaryLane } from "../src/binary.js";
 import { watchNetwork } from "../src/devtools/network.js";
 import { writeScript } from "../src/devtools/script.js";
 import type { DebugCall } from "../src/devtools/types.js";
@@ -9,33 +10,9 @@ import { openTab, run, settle, useFakeClock } from "./tab.js";
 
 useFakeClock();
 
-/** A socket whose `onmessage` is an accessor of its prototype, as a browser's is. */
-function browserSocket(service: FakeService): any {
-  const Fake = service.WebSocket;
-  return class extends EventTarget {
-    readyState = 1;
-    inner: any;
-
-    constructor(address: string) {
-      super();
-      this.inner = new Fake(address);
-      this.inner.onopen = () => (this as any).onopen?.();
-      this.inner.onclose = (e: any) => {
-        this.dispatchEvent(new Event("close"));
-        (this as any).onclose?.(e);
-      };
-    }
-
-    set onmessage(fn: any) { this.inner.onmessage = fn; }
-    get bufferedAmount() { return 0; }
-    send(text: string) { this.inner.send(text); }
-    close() { this.inner.close(); }
-  };
-}
-
-async function openWatched() {
+async function openWatched(wrap = (Socket: any) => Socket) {
   const service = new FakeService();
-  const options: Options = { gameId: "1", username: "Ann", fetch: service.fetch, WebSocket: browserSocket(service) };
+  const options: Options = { gameId: "1", username: "Ann", fetch: service.fetch, WebSocket: wrap(service.WebSocket) };
   const network = watchNetwork(options);
   const client = openTab(service, options);
   await settle(client.ready);
@@ -140,6 +117,15 @@ describe("the devtools", () => {
     expect(await lost).toBe("offline");
   });
 
+  it("watch a connection that also carries bytes", async () => {
+    const { service, network, client, fake } = await openWatched((WebSocket) => createBinaryLane({ WebSocket }).WebSocket);
+    network.disconnect();
+    await run(2000);
+    service.join(fake, service.newUser("Bob"));
+    await run(100);
+    expect([client.state, network.events.at(-1)!.name]).toEqual(["online", "room.joined"]);
+  });
+
   it("say that the browser is offline", async () => {
     vi.stubGlobal("navigator", {});
     const { network, client } = await openWatched();
@@ -178,10 +164,10 @@ describe("the devtools", () => {
   });
 
   it("write a test of a room that another player made, up to its result, and of a poll once", () => {
-    const [bob, ann] = [{ id: 4, username: "Bob" }, { id: 5, username: "Ann" }];
+    const [bob, ann, cleo] = [{ id: 4, username: "Bob" }, { id: 5, username: "Ann" }, { id: 6, username: "Cleo" }];
     const room = {
-      roomId: "r-1", code: "K7QX2M", status: "CREATED", creator: bob, maxPlayers: 2, minPlayers: 2, metadata: {}, settlement: "server",
-      entryToken: { id: 1, tokenId: "GOLD" }, roomEntry: 2.5,
+      roomId: "r-1", code: "K7QX2M", status: "CREATED", creator: bob, participants: [bob, cleo], maxPlayers: 3, minPlayers: 2,
+      metadata: {}, settlement: "server", entryToken: { id: 1, tokenId: "GOLD" }, roomEntry: 2.5,
     };
     const list = { method: "GET", path: "/api/v1/game-session/list?limit=4", response: { items: [room] } };
     const calls = [
@@ -202,7 +188,9 @@ describe("the devtools", () => {
   const player1 = process.env.PARLOR_TOKEN ? await me(process.env.PARLOR_TOKEN) : await signIn("Ann");
   await call(player1, "GET", "game-session/list?limit=4", undefined, 200);
   const player2 = await signIn("Bob");
-  const room1 = await call(player2, "POST", "game-session/create", { maxPlayers: 2, minPlayers: 2, metadata: {}, settlement: "server", entryTokenId: 1, roomEntry: "2.5" }, 201);
+  const room1 = await call(player2, "POST", "game-session/create", { maxPlayers: 3, minPlayers: 2, metadata: {}, settlement: "server", entryTokenId: 1, roomEntry: "2.5" }, 201);
+  const player3 = await signIn("Cleo");
+  await call(player3, "POST", "game-session/join", { roomId: room1.roomId }, 200);
   await call(player1, "GET", \`game-session/get?code=\${room1.code}\`, undefined, 200);
   await call(player1, "POST", "game-session/join", { roomId: room1.roomId }, 200);
   await call(player2, "POST", "game-session/ready", { roomId: room1.roomId, ready: true }, 200);
@@ -213,6 +201,12 @@ describe("the devtools", () => {
 });
 `);
     expect(text).toContain("1 messages over the socket, and 4 calls");
+    // After a reload the player has a room that the recording does not make.
+    const mine = { ...room, creator: ann, participants: [ann, bob], status: "STARTED" };
+    const later = calls.slice(3, 6).map((call) => ({ ...call, response: mine })).filter(({ path }) => !path.endsWith("join"));
+    const after = writeScript({ base: "http://a.example", gameId: 3, user: ann, calls: later, events: [] });
+    expect([...after.matchAll(/\(player(\d), "POST", "game-session\/(\w+)/g)].map(([, who, verb]) => `${who} ${verb}`))
+      .toEqual(["1 create", "2 join", "1 start"]);
   });
 
   it("comes before the connection, and the game goes on without it", async () => {

@@ -142,20 +142,41 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
     }
   }
 
-  class WatchedSocket extends Socket {
+  /** What the core takes for a WebSocket. It has one inside, which may be any object that works like one. */
+  class WatchedSocket {
+    onopen?: ((e: any) => void) | null;
+    onerror?: ((e: any) => void) | null;
+    onclose?: ((e: any) => void) | null;
+    onmessage?: ((e: any) => void) | null;
+    private readonly native: WebSocket;
     private readonly waiting = new Map<string, { call?: DebugCall; began: number }>(); // by id
     private readonly delayIn = createDelay();
     private readonly delayOut = createDelay();
-    isDead = false;
+    private isOver = false;
 
     constructor(address: string) {
-      super(address);
+      const native = this.native = new Socket(address);
+      native.onopen = (e) => this.onopen?.(e);
+      native.onerror = (e) => this.onerror?.(e);
+      native.onmessage = (e) => this.receive(e);
+      native.onclose = (e) => {
+        this.end("the connection was lost");
+        this.onclose?.(e);
+      };
       open.add(this);
-      this.addEventListener("close", () => this.end("the connection was lost"));
       if (network.isCut) this.cut();
     }
 
+    get bufferedAmount() { return this.native.bufferedAmount; }
+    get readyState() { return this.native.readyState; }
+
+    close(code?: number, reason?: string) {
+      this.isOver = true;
+      this.native.close(code, reason);
+    }
+
     private end(failure: string) {
+      this.isOver = true;
       open.delete(this);
       for (const { call } of this.waiting.values()) if (call) call.failure = failure;
       this.waiting.clear();
@@ -164,9 +185,8 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
 
     /** Ends it as a cut cable does: what is on its way is gone. */
     cut() {
-      this.isDead = true;
-      this.close();
       this.end("the network was cut");
+      this.native.close();
     }
 
     /** Records a frame from the service. Returns whether the page gets it. */
@@ -205,25 +225,22 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
       changed();
     }
 
-    // The core listens by `onmessage` alone.
-    override set onmessage(fn: ((e: MessageEvent) => void) | null) {
-      super.onmessage = fn && ((e) => {
-        if (this.isDead) return;
-        let frames: any;
-        try {
-          frames = JSON.parse(e.data);
-        } catch {
-          return this.delayIn(() => fn(e)); // bytes
-        }
-        const kept = (Array.isArray(frames) ? frames : [frames]).filter((frame) => this.hear(frame));
-        if (!kept.length) return;
-        this.delayIn(() => this.isDead || fn(new MessageEvent("message", { data: JSON.stringify(kept) })));
-      });
+    private receive(e: MessageEvent) {
+      if (this.isOver) return;
+      let frames: any;
+      try {
+        frames = JSON.parse(e.data);
+      } catch {
+        return this.delayIn(() => this.onmessage?.(e)); // bytes
+      }
+      const kept = (Array.isArray(frames) ? frames : [frames]).filter((frame) => this.hear(frame));
+      if (!kept.length) return;
+      this.delayIn(() => this.isOver || this.onmessage?.(new MessageEvent("message", { data: JSON.stringify(kept) })));
     }
 
-    override send(message: any) {
+    send(message: any) {
       if (typeof message === "string") this.note(message);
-      this.delayOut(() => { if (this.readyState === 1) super.send(message); });
+      this.delayOut(() => { if (!this.isOver) this.native.send(message); });
     }
 
     private note(text: string) {

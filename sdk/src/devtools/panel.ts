@@ -69,10 +69,10 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     make("span", { class: "note" }, `${title} `), copyButton("Copy", () => pretty(value), `Copy: ${title}`),
     make("pre", { tabindex: "0", "aria-label": title }, pretty(value))));
 
-  /** A list with its tools. `summarize` fills a row, `explain` what opens below it. */
+  /** A list with its tools. `summarize` fills a row, `explain` what opens below it. Entries that are `final` never change. */
   function createList<T extends { n: number }>(label: string, entries: T[], {
-    summarize, explain, textOf,
-  }: { summarize(entry: T): Child[]; explain(entry: T): Child[]; textOf(entry: T): string }) {
+    summarize, explain, textOf, final,
+  }: { summarize(entry: T): Child[]; explain(entry: T): Child[]; textOf(entry: T): string; final?: boolean }) {
     const rows = new Map<T, { item: HTMLLIElement; shown: string; draw(text: string): void }>();
     const list = make("ol");
     const filter = make("input", { type: "search", placeholder: "Filter", "aria-label": `Filter the ${label}`, input: () => draw() });
@@ -110,7 +110,10 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
           item.remove();
           rows.delete(entry);
         }
-        for (const entry of entries) (rows.get(entry) || addRow(entry)).draw(textOf(entry));
+        for (const entry of entries) {
+          const row = rows.get(entry);
+          if (!row || !final) (row || addRow(entry)).draw(textOf(entry));
+        }
       }
       const wanted = filter.value.toLowerCase();
       for (const { item, shown } of rows.values()) item.hidden = !shown.toLowerCase().includes(wanted);
@@ -145,6 +148,7 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
   });
 
   const events = createList<DebugEvent>("events", network.events, {
+    final: true,
     textOf: (event) => [roomName(event.roomId), event.name, event.seq, pretty(event.data)].join(" "),
     summarize: (event) => [
       make("time", {}, timeOf(event.at)),

@@ -132,14 +132,20 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
     if (reply.code) names.set(reply.code, `${roomName}.code`);
   }
 
-  /** Makes a room that another player made, unless it is there already. */
+  /** Makes a room that the recording does not make, with those who were in it when it was seen first. */
   function makeRoom(room: any) {
-    if (names.has(room.roomId) || room.creator.id === user?.id) return;
-    const { creator, maxPlayers, minPlayers, metadata, settlement, entryToken, roomEntry } = room;
+    const { roomId, creator, maxPlayers, minPlayers, metadata, settlement, entryToken, roomEntry, participants = [], status } = room;
+    if (names.has(roomId)) return;
     const settings = {
       maxPlayers, minPlayers, metadata, settlement, ...entryToken && { entryTokenId: entryToken.id, roomEntry: String(roomEntry) },
     };
     addCall(player(creator.id, creator.username), "POST", "game-session/create", settings, 201, undefined, room);
+    const joinsLater = chosen.some((call) => /join$/.test(call.path) && (call.request as any)?.roomId === roomId);
+    for (const { id, username } of participants) {
+      if (id === creator.id || (id === user?.id && joinsLater)) continue;
+      addCall(player(id, username), "POST", "game-session/join", { roomId }, 200);
+    }
+    if (status === "STARTED") addCall(player(creator.id), "POST", "game-session/start", { roomId }, 200);
   }
 
   /** Repeats what another player or the game's server did. */
