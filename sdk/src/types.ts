@@ -364,7 +364,7 @@ export interface Options {
   username?: string;
   /** Where the session is kept; false keeps it in memory. */
   storage?: Storage | false;
-  /** Loads the devtools from the service before the client connects. `?parlorDebug` in the page's address does so too. */
+  /** Loads the devtools from the service first, as `?parlorDebug` in the page's address does. */
   debug?: boolean;
   fetch?: typeof fetch;
   WebSocket?: any;

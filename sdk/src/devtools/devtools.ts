@@ -1,4 +1,4 @@
-// The devtools: a script that the core loads for `debug: true` or `?parlorDebug`, before it connects.
+// The devtools: a script that the core loads for `debug: true`, before it connects.
 import type { Options, Parlor } from "../types.js";
 import { watchNetwork, type Network } from "./network.js";
 import { createPanel, type Additions } from "./panel.js";

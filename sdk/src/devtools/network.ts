@@ -142,7 +142,7 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
     }
   }
 
-  /** What the core takes for a WebSocket. It has one inside, which may be any object that works like one. */
+  /** What the core takes for a WebSocket. Inside is one, or any object that works like one. */
   class WatchedSocket {
     onopen?: ((e: any) => void) | null;
     onerror?: ((e: any) => void) | null;
@@ -199,7 +199,8 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
       const lost = roomId && Math.random() < network.loss ? true : undefined;
       if (lost) network.lost++;
       add(network.events, {
-        n: ++count, at: Date.now(), name: type, roomId, seq, bytes: size(JSON.stringify(frame)), data: record(data), lost,
+        n: ++count, at: Date.now(), name: type, roomId, seq, lost,
+        bytes: size(JSON.stringify(frame)), data: record(data),
       });
       if (roomId && seq && !lost) {
         const room = Object.assign(roomOf(roomId), { seq, position });
@@ -248,7 +249,8 @@ export function watchNetwork(options: Pick<Options, "fetch" | "WebSocket">): Net
       const began = performance.now();
       // A probe has no type. Any reply to it is a sign of life.
       const call = type && add(network.calls, {
-        n: ++count, at: Date.now(), kind: "socket", method: "", path: type, id, request: record(data), sentBytes: size(text),
+        n: ++count, at: Date.now(), kind: "socket", method: "", path: type, id,
+        request: record(data), sentBytes: size(text),
       } as DebugCall);
       if (id) this.waiting.set(id, { call, began });
       if (type === "room.unsubscribe") roomOf(data.roomId).seq = undefined;

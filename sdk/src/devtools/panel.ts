@@ -65,17 +65,22 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     return button;
   }
 
-  const block = (title: string, value: unknown): HTMLElement | undefined => (value === undefined ? undefined : make("div", {},
+  const block = (title: string, value: unknown) => value !== undefined && make("div", {},
     make("span", { class: "note" }, `${title} `), copyButton("Copy", () => pretty(value), `Copy: ${title}`),
-    make("pre", { tabindex: "0", "aria-label": title }, pretty(value))));
+    make("pre", { tabindex: "0", "aria-label": title }, pretty(value)));
 
-  /** A list with its tools. `summarize` fills a row, `explain` what opens below it. Entries that are `final` never change. */
+  /**
+   * A list with its tools. `summarize` fills a row, `explain` what opens below it. Entries that are
+   * `final` never change.
+   */
   function createList<T extends { n: number }>(label: string, entries: T[], {
     summarize, explain, textOf, final,
   }: { summarize(entry: T): Child[]; explain(entry: T): Child[]; textOf(entry: T): string; final?: boolean }) {
     const rows = new Map<T, { item: HTMLLIElement; shown: string; draw(text: string): void }>();
     const list = make("ol");
-    const filter = make("input", { type: "search", placeholder: "Filter", "aria-label": `Filter the ${label}`, input: () => draw() });
+    const filter = make("input", {
+      type: "search", placeholder: "Filter", "aria-label": `Filter the ${label}`, input: () => draw(),
+    });
     let isPaused = false;
     const pause = make("button", { type: "button", "aria-pressed": "false", click() {
       isPaused = !isPaused;
@@ -86,15 +91,15 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     function addRow(entry: T) {
       const summary = make("summary");
       const body = make("div", { class: "body" });
-      const fold = make("details", { toggle: () => body.replaceChildren(...fold.open ? explain(entry).filter(Boolean) as Node[] : []) },
-        summary, body);
+      const open = () => body.replaceChildren(...fold.open ? explain(entry).filter(Boolean) as Node[] : []);
+      const fold = make("details", { toggle: open }, summary, body);
       const row = {
         item: make("li", {}, fold), shown: "",
         draw(text: string) {
           if (text === row.shown) return;
           row.shown = text;
           summary.replaceChildren(...summarize(entry).filter(Boolean) as Node[]);
-          if (fold.open) body.replaceChildren(...explain(entry).filter(Boolean) as Node[]);
+          if (fold.open) open();
         },
       };
       rows.set(entry, row);
@@ -127,7 +132,8 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     (call.ms !== undefined ? "ok" : call.kind === "socket" && !call.id ? "sent" : "…");
 
   const calls = createList<DebugCall>("calls", network.calls, {
-    textOf: (call) => [call.method || "message", call.path, outcome(call), call.ms, call.requestId, call.idempotencyKey].join(" "),
+    textOf: (call) =>
+      [call.method || "message", call.path, outcome(call), call.ms, call.requestId, call.idempotencyKey].join(" "),
     summarize: (call) => [
       make("span", { class: "kind" }, call.method || "message"),
       make("span", { class: "path" }, call.path.replace(/^\/api\/v1\//, "")),
@@ -138,8 +144,10 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
       const button = buttonOf?.(call);
       return [
         facts({
-          "Address": call.kind === "http" && call.path, "Time": timeOf(call.at), "Request id": call.requestId, "Idempotency key": call.idempotencyKey, "Message id": call.id,
-          "Size": `${call.sentBytes} bytes sent` + (call.receivedBytes === undefined ? "" : `, ${call.receivedBytes} received`),
+          "Address": call.kind === "http" && call.path, "Time": timeOf(call.at), "Request id": call.requestId,
+          "Idempotency key": call.idempotencyKey, "Message id": call.id,
+          "Sent": `${call.sentBytes} bytes`,
+          "Received": call.receivedBytes !== undefined && `${call.receivedBytes} bytes`,
         }),
         button && make("button", { type: "button", click: () => button.press() }, button.label),
         block("Request", call.request), block("Response", call.response),
@@ -173,7 +181,8 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
       facts({
         "Connection": `${parlor.state}${network.isCut ? ", cut here" : ""}`,
         "Player": parlor.user ? `${parlor.user.username}, user ${parlor.user.id}` : "not signed in",
-        "Round trip": roundTrips.length ? `${roundTrips[roundTrips.length - 1]} ms, median ${median(roundTrips)} ms` : "not known",
+        "Round trip": roundTrips.length > 0 &&
+          `${roundTrips[roundTrips.length - 1]} ms, median ${median(roundTrips)} ms`,
         "Clock": `the service is ${Math.abs(ahead)} ms ${ahead < 0 ? "behind" : "ahead"}`,
         "Waiting for a reply": `${waiting.filter(({ kind }) => kind === "http").length} calls, ` +
           `${waiting.filter(({ kind }) => kind === "socket").length} messages`,
@@ -183,9 +192,11 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
       }),
       make("h2", {}, "Rooms that are followed"),
       followed.length > 0 ? make("table", {},
-        make("thead", {}, make("tr", {}, ...["Code", "Status", "Seq", "Position"].map((name) => make("th", { scope: "col" }, name)))),
+        make("thead", {}, make("tr", {},
+          ...["Code", "Status", "Seq", "Position"].map((name) => make("th", { scope: "col" }, name)))),
         make("tbody", {}, ...followed.map(([roomId, { status, seq, position }]) =>
-          make("tr", { title: roomId }, ...[roomName(roomId), status, seq, position].map((value) => make("td", {}, String(value ?? ""))))))
+          make("tr", { title: roomId },
+            ...[roomName(roomId), status, seq, position].map((value) => make("td", {}, String(value ?? "")))))),
       ) : make("p", { class: "note" }, "None."),
     );
   }
@@ -196,8 +207,10 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     return make("label", {}, label, select);
   }
   const networkPage = make("div", { class: "page" },
-    choice("Latency of each message and reply", [0, 50, 100, 200, 500, 1000, 2000], "ms", (ms) => { network.latencyMs = ms; }),
-    choice("Events of rooms that get lost", [0, 5, 10, 20, 50], "%", (percent) => { network.loss = percent / 100; }),
+    choice("Latency of each message and reply", [0, 50, 100, 200, 500, 1000, 2000], "ms",
+      (ms) => { network.latencyMs = ms; }),
+    choice("Events of rooms that get lost", [0, 5, 10, 20, 50], "%",
+      (percent) => { network.loss = percent / 100; }),
     make("p", { class: "note" }, "Cut: the page is not told, and calls fail. Go offline: the browser says so too. ",
       "Disconnect: the connection ends once. The SDK catches up in each case."),
     make("div", { class: "tools" },
@@ -213,8 +226,12 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
     { name: "Network", content: [networkPage], draw: () => {} },
   ].map((page, i) => ({
     ...page,
-    tab: make("button", { type: "button", role: "tab", id: `tab-${i}`, "aria-controls": `page-${i}`, click: () => choose(i) }, page.name),
-    element: make("div", { role: "tabpanel", id: `page-${i}`, "aria-labelledby": `tab-${i}`, tabindex: "0" }, ...page.content),
+    tab: make("button", {
+      type: "button", role: "tab", id: `tab-${i}`, "aria-controls": `page-${i}`, click: () => choose(i),
+    }, page.name),
+    element: make("div", {
+      role: "tabpanel", id: `page-${i}`, "aria-labelledby": `tab-${i}`, tabindex: "0",
+    }, ...page.content),
   }));
   let chosen = 0;
   function choose(i: number) {
@@ -230,7 +247,9 @@ export function createPanel(parlor: Parlor, network: Network, writeTest: () => s
   const state = make("span", { role: "status" });
   const trip = make("span", { class: "note trip" });
   const plug = make("button", { type: "button", click: () => (network.isCut ? network.resume() : network.cut()) });
-  const shrink = make("button", { type: "button", "aria-label": "Close the devtools", click: () => unfold(false) }, "×");
+  const shrink = make("button", {
+    type: "button", "aria-label": "Close the devtools", click: () => unfold(false),
+  }, "×");
   const panel = make("section", { "aria-label": "Parlor devtools" },
     make("header", {}, state, trip, plug, copyButton("Copy as test", writeTest), shrink),
     make("div", { role: "tablist", "aria-label": "Devtools", keydown(e: KeyboardEvent) {

@@ -39,7 +39,7 @@ const signIn = (username) => call(null, "POST", "auth/guest", {
 
 const isNameOfPlayer = /^(user|player|winner|loser|to|from)(Ids?)?$|UserIds?$/i;
 
-/** Writes a value of JavaScript. An entry of `names`, such as the id of a room, is written as its expression. */
+/** Writes a value of JavaScript. An entry of `names`, such as a room's id, becomes its expression. */
 function literal(value: unknown, names: Map<unknown, string>, member = ""): string {
   const name = typeof value === "number" && !isNameOfPlayer.test(member) ? undefined : names.get(value);
   if (name) return name;
@@ -58,7 +58,8 @@ function pathLiteral(path: string, names: Map<unknown, string>): string {
   let before = "";
   const parts = path.split(/([/?&=])/).map((part) => {
     const isNumber = /^\d+$/.test(part);
-    const name = isNumber ? /^friends$|user/i.test(before) && names.get(Number(part)) : names.get(decodeURIComponent(part));
+    const isOfPlayer = isNumber && /^friends$|user/i.test(before);
+    const name = isOfPlayer ? names.get(Number(part)) : names.get(part);
     if (/\w/.test(part)) before = part;
     return name ? `\${${name}}` : part;
   });
@@ -69,7 +70,7 @@ function pathLiteral(path: string, names: Map<unknown, string>): string {
 /** The path of a call below /api/v1, or "" for another address. */
 const pathOf = (call: DebugCall) => /^\/api\/v1\/(.+)/.exec(call.path)?.[1] || "";
 
-/** Returns the calls that can be repeated: those that were answered, once for each key, and of a poll the first. */
+/** Returns the calls that were answered, once for each key, and of a poll the first. */
 function chooseCalls(calls: readonly DebugCall[]): DebugCall[] {
   const answered = calls.filter((call) => {
     const path = pathOf(call);
@@ -120,11 +121,14 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
   }
 
   /** Writes a call. Its reply gets a name when it has a room that was not seen yet. */
-  function addCall(who: string, method: string, path: string, body: unknown, status: number, code?: string, reply?: any) {
+  function addCall(
+    who: string, method: string, path: string, body: unknown, status: number, code?: string, reply?: any,
+  ) {
     const isNew = reply?.roomId && status < 300 && !names.has(reply.roomId);
     const roomName = `room${[...names.values()].filter((one) => /^room\d+\.roomId$/.test(one)).length + 1}`;
     const values = [
-      who, JSON.stringify(method), pathLiteral(path, names), literal(body, names), String(status), ...code ? [JSON.stringify(code)] : [],
+      who, JSON.stringify(method), pathLiteral(path, names), literal(body, names), String(status),
+      ...code ? [JSON.stringify(code)] : [],
     ];
     add(`${isNew ? `const ${roomName} = ` : ""}await call(${values.join(", ")});`);
     if (!isNew) return;
@@ -132,12 +136,14 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
     if (reply.code) names.set(reply.code, `${roomName}.code`);
   }
 
-  /** Makes a room that the recording does not make, with those who were in it when it was seen first. */
+  /** Makes a room that the recording does not make, as it was when it was seen first. */
   function makeRoom(room: any) {
-    const { roomId, creator, maxPlayers, minPlayers, metadata, settlement, entryToken, roomEntry, participants = [], status } = room;
+    const { roomId, creator, participants = [], status, entryToken, roomEntry } = room;
+    const { maxPlayers, minPlayers, metadata, settlement } = room;
     if (names.has(roomId)) return;
     const settings = {
-      maxPlayers, minPlayers, metadata, settlement, ...entryToken && { entryTokenId: entryToken.id, roomEntry: String(roomEntry) },
+      maxPlayers, minPlayers, metadata, settlement,
+      ...entryToken && { entryTokenId: entryToken.id, roomEntry: String(roomEntry) },
     };
     addCall(player(creator.id, creator.username), "POST", "game-session/create", settings, 201, undefined, room);
     const joinsLater = chosen.some((call) => /join$/.test(call.path) && (call.request as any)?.roomId === roomId);
@@ -178,7 +184,8 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
     const { request, response, method, status, code } = entry as { request: any; response: any } & DebugCall;
     const path = pathOf(entry);
     const query = new URLSearchParams(path.split("?")[1]);
-    const isAsked = (room: any) => room.roomId === (request?.roomId || query.get("roomId")) || room.code === query.get("code");
+    const isAsked = (room: any) =>
+      room.roomId === (request?.roomId || query.get("roomId")) || room.code === query.get("code");
     const room = [...rooms.values()].find(isAsked);
     if (room) makeRoom(room);
     addCall(me, method, path, request, status!, code, response?.items ? undefined : response);
@@ -189,7 +196,8 @@ export function writeScript({ base, gameId, user, calls, events }: Recording): s
   return `// What a page did at ${base}${user ? ` as ${user.username}` : ""}, recorded by the devtools of Parlor.
 // Node 20 or newer runs it: PARLOR_URL=${base} node --test parlor.test.mjs
 // PARLOR_TOKEN, an access token, plays as its player instead of a new guest.
-// Left out: ${messages} messages over the socket, and ${others} calls that sign in, poll, had no reply or are of another service.
+// Left out: ${messages} messages over the socket, and ${others} calls that sign in, poll, had no reply
+// or are of another service.
 ${head.replace("BASE", JSON.stringify(base)).replace("GAME", JSON.stringify(Number(gameId)))}
 /** The player of an access token. */
 const me = async (accessToken) => ({ accessToken, user: await call({ accessToken }, "GET", "me", undefined, 200) });

@@ -6,7 +6,7 @@ const jwt = /^[\w-]{8,}\.[\w-]{8,}\.[\w-]*$/;
 const isSecret = (name: string, value: unknown) =>
   typeof value === "string" && (secretName.test(name) || jwt.test(value));
 
-/** Returns a copy of a JSON value with "…" in the place of each secret. Calls `visit` with every object in it. */
+/** Returns a copy of a JSON value with "…" for each secret. Calls `visit` with every object in it. */
 export function hideSecrets(value: unknown, visit: (object: any) => void = () => {}): unknown {
   if (Array.isArray(value)) return value.map((member) => hideSecrets(member, visit));
   if (!value || typeof value !== "object") return isSecret("", value) ? "…" : value;

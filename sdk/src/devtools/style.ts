@@ -7,22 +7,25 @@ export const style = `
 :host([floating]) { color-scheme: light dark; position: fixed; right: 8px; bottom: 8px; z-index: 2147483647; }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
-button, select, input { background: var(--bg); border: 1px solid var(--muted); border-radius: 6px; color: inherit; font: inherit;
-  min-height: 28px; padding: 2px 8px; }
+button, select, input { background: var(--bg); border: 1px solid var(--muted); border-radius: 6px; color: inherit;
+  font: inherit; min-height: 28px; padding: 2px 8px; }
 button { cursor: pointer; }
 button[aria-pressed=true] { background: var(--accent); color: var(--bg); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-code, pre, .path { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; overflow-wrap: anywhere; }
-section { background: var(--bg); border: 1px solid var(--line); border-radius: 10px; display: flex; flex-direction: column; }
+pre, .path { font: 12px/1.45 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
+section { background: var(--bg); border: 1px solid var(--line); border-radius: 10px;
+  display: flex; flex-direction: column; }
 :host([floating]) section { box-shadow: 0 4px 24px #0004; height: min(60vh, 520px); width: min(560px, 100vw - 16px); }
 :host(:not([floating])) section { height: 36rem; max-height: 80vh; }
 header, .tools { align-items: center; display: flex; flex-wrap: wrap; gap: 6px; padding: 6px 8px; }
 header { background: var(--surface); border-radius: 10px 10px 0 0; }
 .state { font-weight: 600; } .trip { margin-right: auto; }
-.online { color: var(--good); } .connecting, .reconnecting { color: var(--warn); } .offline, .closed { color: var(--bad); }
+.online { color: var(--good); } .connecting, .reconnecting { color: var(--warn); }
+.offline, .closed { color: var(--bad); }
 .open { border-radius: 99px; box-shadow: 0 2px 8px #0004; font-weight: 600; min-height: 32px; padding: 2px 12px; }
 [role=tablist] { border-bottom: 1px solid var(--line); display: flex; padding: 0 8px; }
-[role=tab] { background: none; border: 0; border-bottom: 2px solid transparent; border-radius: 0; flex: 1; padding: 4px; }
+[role=tab] { background: none; border: 0; border-bottom: 2px solid transparent; border-radius: 0;
+  flex: 1; padding: 4px; }
 [role=tab][aria-selected=true] { border-color: var(--accent); color: var(--accent); font-weight: 600; }
 [role=tabpanel] { flex: 1; overflow: auto; }
 .tools input { flex: 1; min-width: 8em; }
@@ -36,7 +39,8 @@ time, .ms { color: var(--muted); flex: none; font-variant-numeric: tabular-nums;
 .body { padding: 0 8px 8px; }
 dl { display: grid; gap: 2px 12px; grid-template-columns: max-content 1fr; margin: 6px 0; }
 dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; }
-pre { background: var(--surface); border-radius: 6px; margin: 4px 0 8px; max-height: 16em; overflow: auto; padding: 6px 8px; white-space: pre-wrap; }
+pre { background: var(--surface); border-radius: 6px; margin: 4px 0 8px; max-height: 16em;
+  overflow: auto; padding: 6px 8px; white-space: pre-wrap; }
 .page { padding: 4px 12px 12px; } .page .tools { padding: 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { border-top: 1px solid var(--line); padding: 3px 8px 3px 0; text-align: left; overflow-wrap: anywhere; }

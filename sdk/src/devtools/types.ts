@@ -58,7 +58,7 @@ export interface Debug {
   resume(): void;
   /** Drops the connections once. The SDK connects again. */
   disconnect(): void;
-  /** Returns a test for Node that repeats the recorded HTTP calls and expects the same statuses and codes. */
+  /** Returns a test for Node that repeats the HTTP calls and expects the same statuses and codes. */
   writeTest(): string;
   /** Shows the panel in an element of the page. By default it floats above the page. */
   mount(element: Element): void;
