@@ -38,6 +38,7 @@ try {
   await host.setViewportSize({ width: 1280, height: 800 });
   await host.emulateMedia({ colorScheme: "dark" });
   await act(host, "drawer");
+  await host.waitForSelector("parlor-debug");
   await host.waitForTimeout(500); // the pieces are on their way
   await host.evaluate(() => scrollTo(0, 0));
   await host.screenshot({ path: join(images, "under-the-hood.png"), clip: { x: 700, y: 56, width: 580, height: 740 } });

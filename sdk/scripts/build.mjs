@@ -1,5 +1,5 @@
-// Builds dist/: a module, a CommonJS file, a script with the global Parlor, their types, the packages
-// that a node serves, and the digests for `integrity`. The same sources give the same bytes.
+// Builds dist/ and react/dist/: a module, a CommonJS file, a script with the global Parlor, their types, the
+// packages that a node serves, and the digests for `integrity`. The same sources give the same bytes.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,21 +19,30 @@ const internalNames = {
   shelf: "S", http: "z", session: "N", socket: "Z", syncClock: "v", onUser: "W", reportError: "p", fail: "T",
   prefix: "L", options: "u", emit: "f", bearer: "r", freshToken: "E", refuse: "h", currentToken: "A", forget: "j",
   isUp: "K", ask: "k", buffered: "O", wake: "c", drop: "R", rest: "$", onUp: "g", onDown: "U", onEvent: "I",
-  onFailure: "q", sent: "a", timer: "e", frame: "V", reject: "t", resolve: "s", retries: "b", emitter: "G",
+  onFailure: "q", sent: "a", timer: "e", frame: "V", reject: "t", resolve: "s", retries: "b",
   waits: "H", sharedVersion: "i", forgotten: "Q", base: "_", heard: "m", live: "d", busy: "P", whenDone: "l",
   isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
 };
 
-async function bundle(entry, format, shortened = { ...internalNames }) {
-  const mangleProps = shortened && new RegExp(`^(${Object.keys(shortened).join("|")})$`);
+/** Replaces the core by a module beside the file, so that it is loaded once. */
+const coreAt = (address) => ({
+  name: "core",
+  setup: ({ onResolve }) => onResolve({ filter: /^\.\/index\.js$/ }, () => ({ path: address, external: true })),
+});
+
+/** Bundles an entry point, without the core if its address is given. `names` are shortened, null: none. */
+async function bundle(entry, format, { core = "", names = internalNames } = {}) {
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    ...(shortened && { mangleProps, mangleCache: shortened }),
+    ...core && { external: ["react"], plugins: [coreAt(core)] },
+    ...names && { mangleProps: new RegExp(`^(${Object.keys(names).join("|")})$`), mangleCache: { ...names } },
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
-  // One keyword for all variables compresses better; the compiler has checked what is constant.
-  const { code } = await minify(result.outputFiles[0].text.replace(/\bconst /g, "let "), {
+  // One keyword for all variables compresses better; the compiler has checked what is constant. Of a
+  // script that has the text of another program in it, names and keywords stay as they are.
+  const text = names ? result.outputFiles[0].text.replace(/\bconst /g, "let ") : result.outputFiles[0].text;
+  const { code } = await minify(text, {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
     compress: {
       passes: 5, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
@@ -50,6 +59,7 @@ export async function buildAll() {
   const types = bundleTypes(root);
   const script = await bundle("src/global.ts", "iife");
   const module = await bundle("src/module.ts", "esm");
+  const devtools = await bundle("src/devtools/devtools.ts", "iife", { names: null });
   return {
     "v1.js": script,
     [`${version}.js`]: script,
@@ -57,27 +67,47 @@ export async function buildAll() {
     [`${version}.mjs`]: module,
     "v1.cjs": await bundle("src/index.ts", "cjs"),
     "binary.v1.mjs": await bundle("src/binary.ts", "esm"),
-    "binary.v1.d.mts": bundleTypes(root, "src/binary.ts"),
+    "binary.v1.d.mts": bundleTypes(root, "src/binary.ts", "./v1.mjs"),
     "boards.v1.js": await bundle("src/boards_global.ts", "iife"),
     "boards.v1.mjs": await bundle("src/boards.ts", "esm"),
-    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts"),
+    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts", "./v1.mjs"),
     "tournaments.v1.js": await bundle("src/tournaments_global.ts", "iife"),
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
-    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts"),
-    "debug.v1.js": await bundle("src/debug.ts", "iife"),
-    "bridge.v1.js": await bundle("engines/bridge.js", "iife", null), // engines call its names
+    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts", "./v1.mjs"),
+    "react.v1.js": await bundle("src/react_global.ts", "iife", { core: "./v1.mjs", names: null }),
+    "react.v1.mjs": await bundle("src/react.ts", "esm", { core: "./v1.mjs", names: null }),
+    "devtools.v1.js": devtools,
+    "debug.v1.js": devtools, // the name that the core loads, also the core of an older page
+    "bridge.v1.js": await bundle("engines/bridge.js", "iife", { names: null }),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,
   };
 }
 
+/** Returns the text of every file of react/dist, the package @parlor-games/react, by name. */
+export async function buildReact() {
+  const core = "@parlor-games/sdk";
+  const types = bundleTypes(root, "src/react.ts", core);
+  return {
+    "index.mjs": await bundle("src/react.ts", "esm", { core, names: null }),
+    "index.cjs": await bundle("src/react.ts", "cjs", { core, names: null }),
+    "index.d.mts": types,
+    "index.d.cts": types,
+  };
+}
+
+/** Writes the files of a folder, and removes the others. */
+function replaceFiles(folder, files) {
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) rmSync(join(folder, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const dist = join(root, "dist");
   const files = await buildAll();
-  mkdirSync(dist, { recursive: true });
-  for (const name of readdirSync(dist)) rmSync(join(dist, name));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(dist, name), text);
+  replaceFiles(join(root, "dist"), files);
+  replaceFiles(join(root, "react/dist"), await buildReact());
   writePackages();
   for (const name of ["v1.js", "v1.mjs"]) {
     console.log(`${name}: ${files[name].length} bytes, ${gzipSync(files[name], { level: 9 }).length} gzipped`);

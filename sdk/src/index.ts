@@ -4,6 +4,7 @@ import { defaultOrigin, origin } from "./origin.js";
 import type { Options, Parlor } from "./types.js";
 
 export { ParlorError } from "./errors.js";
+export type * from "./devtools/types.js";
 export type { ClientCode, Code, ServiceCode } from "./generated/codes.js";
 export type * from "./types.js";
 

@@ -1,3 +1,4 @@
+import type { Debug } from "./devtools/types.js";
 import type { ParlorError } from "./errors.js";
 import type { ServiceConnectionEvents, ServiceRoomEvents, ServiceUserEvents } from "./generated/events.js";
 import type { components } from "./generated/schema.js";
@@ -344,6 +345,8 @@ export interface Parlor<M = any> {
   readonly store: Store;
   readonly friends: Friends;
   readonly account: OwnAccount;
+  /** The devtools, with `debug: true` and once their script is loaded. */
+  readonly debug?: Debug;
   /** The service's clock, in ms since 1970. */
   time(): number;
   /** Ends the connection. Unfinished calls reject with `closed`. */
@@ -361,7 +364,7 @@ export interface Options {
   username?: string;
   /** Where the session is kept; false keeps it in memory. */
   storage?: Storage | false;
-  /** Loads the debug panel. */
+  /** Loads the devtools from the service first, as `?parlorDebug` in the page's address does. */
   debug?: boolean;
   fetch?: typeof fetch;
   WebSocket?: any;

@@ -121,10 +121,11 @@ export class FakeService {
     await new Promise((resolve) => setTimeout(resolve, 5));
     if (!this.reachable || fault === "reply") throw new TypeError("fetch failed");
     const text = answer.body === undefined ? "" : JSON.stringify(answer.body);
-    return {
-      ok: answer.status < 400, status: answer.status, text: async () => text,
+    const response = {
+      ok: answer.status < 400, status: answer.status, text: async () => text, clone: () => response,
       headers: { get: (name: string) => (name === "Retry-After" ? answer.retryAfter ?? null : null) },
     };
+    return response;
   };
 
   private keyed(call: any, url: URL, headers: any) {

@@ -22,6 +22,12 @@ describe("dist", () => {
     }
   });
 
+  it("has devtools of at most 10 KiB, compressed, also under the name that the core loads", () => {
+    expect(gzipSync(read("dist/devtools.v1.js"), { level: 9 }).length).toBeLessThanOrEqual(10 << 10);
+    expect(read("dist/debug.v1.js")).toBe(read("dist/devtools.v1.js"));
+    expect(read("dist/v1.js")).toContain("/sdk/debug.v1.js");
+  });
+
   it("and the generated sources are fresh, and a build gives the same bytes", async () => {
     const [{ generate }, { buildAll }, { staleFiles }] = await Promise.all([
       import(url("scripts/generate.mjs").href), import(url("scripts/build.mjs").href),

@@ -149,15 +149,55 @@ describe("Chromium", () => {
     expect(states.join()).toMatch(/^connecting,online,(reconnecting,)?offline(,reconnecting|,offline)*,online$/);
   });
 
-  it("shows the debug panel, also where no inline style is allowed", async () => {
-    context = await browser.newContext();
+  it("shows the devtools, also where no inline style is allowed", async () => {
+    context = await browser.newContext({ viewport: { width: 390, height: 700 } });
     const game = await open("/game?strict&parlorDebug");
     await whoPlays(game);
     const panel = game.locator("parlor-debug");
-    await panel.getByText("round trip").waitFor();
     expect(await panel.evaluate((host) => getComputedStyle(host).position)).toBe("fixed");
-    await panel.getByText("drop").click();
+    await panel.getByRole("button", { name: "Parlor: online" }).press("Enter");
+    await panel.getByRole("tab", { name: "Calls" }).press("ArrowLeft");
+    // Before the cuts: after many attempts the next one would be late.
+    await panel.getByRole("button", { name: "Disconnect" }).click();
     await game.waitForFunction(() => (window as any).states.join() === "connecting,online,reconnecting,online");
+    await panel.getByRole("tab", { name: "Network" }).press("ArrowLeft");
+    await panel.getByText("Round trip").waitFor();
+    const code = await game.evaluate(async () => {
+      const w = window as any;
+      w.room = await w.client.rooms.create({ maxPlayers: 2 });
+      w.heard = 0;
+      w.room.on("joined", () => w.heard++);
+      return w.room.code;
+    });
+    await panel.getByRole("row", { name: new RegExp(`^${code} CREATED \\d`) }).waitFor();
+    expect(await game.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+
+    await panel.getByRole("button", { name: "Cut" }).click();
+    await game.waitForFunction(() => (window as any).client.state === "reconnecting");
+    const roomId = await game.evaluate(() => (window as any).room.roomId);
+    await node.call(node.tokens.bob, "POST", "game-session/join", { roomId });
+    await panel.getByRole("button", { name: "Resume" }).click();
+    await game.waitForFunction(() => (window as any).heard === 1);
+    await panel.getByRole("tab", { name: "Events" }).click();
+    await panel.getByLabel("Filter the events").fill("room.joined");
+    await vi.waitFor(async () => expect(await panel.locator("summary:visible").count()).toBe(1), 10_000);
+
+    await panel.getByRole("tab", { name: "Network" }).click();
+    await panel.getByRole("button", { name: "Go offline" }).click();
+    await game.waitForFunction(() => (window as any).client.state === "offline" && !navigator.onLine);
+    await panel.getByRole("tabpanel").getByRole("button", { name: "Resume" }).click();
+    await game.waitForFunction(() => (window as any).client.state === "online" && navigator.onLine);
+    // Without a clipboard, as on an insecure address, the text is shown.
+    await game.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+    await panel.getByRole("button", { name: "Copy as test" }).click();
+    expect(await panel.getByLabel("Copy this text").inputValue()).toContain("game-session/create");
+    const secrets = await game.evaluate(() => Object.values(localStorage).join().match(/[\w.-]{32,}/g) as string[]);
+    expect(secrets.length).toBeGreaterThan(1);
+    const recorded = await game.evaluate(() => {
+      const { calls, events, writeTest } = (window as any).client.debug;
+      return JSON.stringify([calls, events, writeTest()]);
+    });
+    for (const secret of secrets) expect(recorded).not.toContain(secret);
   });
 
   it("two tabs of one player", async () => {

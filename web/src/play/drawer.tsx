@@ -1,9 +1,12 @@
-// The drawer: the code of the last act, and everything that went over the wire.
+// The drawer: the code of the last act, and the devtools of the SDK. Loaded when it is opened first.
 import gameSource from "source:./game.ts";
 import mainSource from "source:./main.tsx";
 import plugSource from "source:./plug.ts";
+import type { Start } from "../../../sdk/src/devtools/devtools";
 import type { Page } from "./main";
-import type { Traffic } from "./plug";
+import { network } from "./plug";
+
+const devtools: string = "/sdk/devtools.v1.js"; // of the node, not of this bundle
 
 /** The function behind each button, and where it is. */
 const functions: Record<string, [source: string, name: string]> = {
@@ -14,21 +17,17 @@ const functions: Record<string, [source: string, name: string]> = {
 /** Cuts a function with its comment out of a source. It ends where the line has its indentation again. */
 function sourceOf(act: string): string {
   const [source, name] = functions[act] ?? functions.signIn!;
-  const found = source.match(new RegExp(`((?:^ *\\/\\*\\*.*\\n)?)^( *)(?:async |function |async function )?${name}\\([^]*?\\n\\2\\}`, "m"));
+  const found = source.match(new RegExp(`((?:^ *\\/\\*\\*.*\\n)?)^( *)(?:export )?(?:async |function |async function )?${name}\\([^]*?\\n\\2\\}`, "m"));
   if (!found) return "";
   const [text, , indentation] = found;
   return text.split("\n").map((line) => line.startsWith(indentation!) ? line.slice(indentation!.length) : line).join("\n");
 }
 
-/** The act whose code made a request. */
-function actOf({ kind, title }: Traffic): string {
-  if (kind !== "http") return kind === "plug" ? "plug" : "";
-  const [, verb] = title.match(/(create|join|start|cancel|leave|moves|guest)$/) ?? [];
-  return { moves: "move", leave: "cancel", guest: "signIn" }[verb!] ?? verb ?? "";
+/** The act whose code made a call, if one did. */
+function actOf({ method, path }: { method: string; path: string }): string | undefined {
+  const [, verb] = (method === "POST" && path.match(/(create|join|start|cancel|leave|moves|guest)$/)) || [];
+  return { moves: "move", leave: "cancel", guest: "signIn" }[verb!] ?? verb;
 }
-
-const marks = { http: "HTTP", in: "event", out: "sent", plug: "plug" };
-const time = (at: number) => new Date(at).toTimeString().slice(0, 8);
 
 async function copy(button: HTMLButtonElement, text: string) {
   await navigator.clipboard.writeText(text).catch(() => {});
@@ -36,33 +35,27 @@ async function copy(button: HTMLButtonElement, text: string) {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
-export function Drawer({ page, show }: { page: Page; show: (act: string) => void }) {
-  const code = sourceOf(page.act);
+export function Drawer({ act }: { act: string }) {
+  const code = sourceOf(act);
   return (
-    <>
-      <section aria-labelledby="code">
-        <div class="head"><h2 id="code">The code: {page.act}</h2>
-          <button type="button" data-act="copy" aria-label={`Copy the code of ${page.act}`}
-            onClick={(event) => copy(event.currentTarget, code)}>Copy</button></div>
-        <pre tabIndex={0} aria-label={`Code of ${page.act}`}><code>{code}</code></pre>
-      </section>
-      <section aria-labelledby="wire">
-        <h2 id="wire">On the wire</h2>
-        <ol class="wire">
-          {page.traffic.map((one) => {
-            const act = actOf(one);
-            return (
-              <li key={one} class={one.kind}>
-                <details>
-                  <summary><span class="mark-of">{marks[one.kind]}</span> <span class="title">{one.title}{one.times > 1 && ` ×${one.times}`}</span> <time>{time(one.at)}</time></summary>
-                  <pre tabIndex={0}><code>{one.detail}</code></pre>
-                  {act && <button type="button" onClick={() => show(act)}>Show the code</button>}
-                </details>
-              </li>
-            );
-          })}
-        </ol>
-      </section>
-    </>
+    <section aria-labelledby="code">
+      <div class="head"><h2 id="code">The code: {act}</h2>
+        <button type="button" data-act="copy" aria-label={`Copy the code of ${act}`}
+          onClick={(event) => copy(event.currentTarget, code)}>Copy</button></div>
+      <pre tabIndex={0} aria-label={`Code of ${act}`}><code>{code}</code></pre>
+    </section>
   );
+}
+
+/** Shows the devtools in the drawer. A call in them leads to the code that made it. */
+export async function showDevtools({ game }: Page, showCode: (act: string) => void) {
+  await import(devtools);
+  const { parlorDebug } = globalThis as unknown as { parlorDebug(parlor: unknown, options: object, start: Start): void };
+  parlorDebug(game.parlor, { gameId: game.rules.gameId }, {
+    network, place: document.querySelector("#drawer [data-part=devtools]")!,
+    buttonOf(call) {
+      const act = actOf(call);
+      return act ? { label: "Show the code", press: () => showCode(act) } : undefined;
+    },
+  });
 }

@@ -2,16 +2,14 @@
 import { init, type Parlor } from "/sdk/v1.mjs";
 import { render } from "preact";
 import { startTheme } from "../shared/theme";
-import { Drawer } from "./drawer";
 import { Game, type Messages } from "./game";
-import { plug, type Traffic } from "./plug";
+import { network, pull } from "./plug";
 import { fetchRules, type Rules } from "./referee";
 import { Tally } from "./tally";
 import { Table } from "./table";
 
 const outageMs = 700;
 const lookMs = 800; // how often open races are looked for
-const maxTraffic = 80; // rows of the drawer
 
 /** What the page shows beside the game. */
 export interface Page {
@@ -20,7 +18,6 @@ export interface Page {
   balance: string;
   act: string; // whose code the drawer shows
   isBusy: boolean;
-  traffic: Traffic[];
   pulls: number;
   tally: Tally;
 }
@@ -28,7 +25,7 @@ export interface Page {
 /** Signs in. Each tab is a player of its own, because sessionStorage belongs to one tab. */
 function signIn(rules: Rules): Parlor<Messages> {
   return init<Messages>({
-    gameId: rules.gameId, storage: sessionStorage, fetch: plug.fetch, WebSocket: plug.WebSocket,
+    gameId: rules.gameId, storage: sessionStorage, fetch: network.fetch, WebSocket: network.WebSocket,
   });
 }
 
@@ -40,8 +37,9 @@ async function startBot(page: Page) {
 
 async function main() {
   const app = document.querySelector<HTMLElement>("#app")!;
-  const side = document.querySelector<HTMLElement>("#drawer")!;
-  const page = { error: "", balance: "", act: "signIn", isBusy: false, traffic: [], pulls: 0, tally: new Tally(0) } as any as Page;
+  const code = document.querySelector<HTMLElement>("#drawer [data-part=code]")!;
+  const page = { error: "", balance: "", act: "signIn", isBusy: false, pulls: 0, tally: new Tally(0) } as any as Page;
+  let drawer: typeof import("./drawer") | undefined; // once it was opened
   let drawn = false; // once for all changes of a moment
   const draw = () => {
     if (drawn || !page.game) return;
@@ -49,16 +47,11 @@ async function main() {
     queueMicrotask(() => {
       drawn = false;
       render(<Table page={page} run={run} />, app);
-      render(<Drawer page={page} show={(act) => { page.act = act; draw(); }} />, side);
+      if (drawer) render(<drawer.Drawer act={page.act} />, code);
     });
   };
 
-  plug.watch((traffic) => {
-    const [newest] = page.traffic;
-    if (newest?.title === traffic.title) Object.assign(newest, traffic, { times: newest.times + 1 });
-    else page.traffic = [traffic, ...page.traffic].slice(0, maxTraffic);
-    draw();
-  });
+  network.listen(draw);
   const rules = await fetchRules();
   const parlor = signIn(rules);
   page.game = new Game(parlor, rules, draw);
@@ -70,7 +63,7 @@ async function main() {
     page.act = act;
     if (act === "plug") {
       page.pulls++;
-      plug.pull(outageMs);
+      pull(outageMs);
       return draw();
     }
     page.isBusy = true;
@@ -79,7 +72,7 @@ async function main() {
     try {
       await (act === "bot" ? startBot(page) : work!());
     } catch (error: any) {
-      page.error = error.detail ?? (plug.isOut ? "The plug is out: try again in a moment." : error.message);
+      page.error = error.detail ?? (network.isCut ? "The plug is out: try again in a moment." : error.message);
     }
     page.isBusy = false;
     if (page.game.room !== before) count();
@@ -105,19 +98,31 @@ async function main() {
   setInterval(() => {
     const { room } = page.game;
     const isPlaying = room && (room.status === "CREATED" || room.status === "STARTED");
-    if (isPlaying || document.visibilityState === "hidden" || plug.isOut) draw(); // the clock
+    if (isPlaying || document.visibilityState === "hidden" || network.isCut) draw(); // the clock
     else page.game.look().catch(() => {}); // tried again in a moment
   }, lookMs);
   await page.game.look();
+
+  /** Loads what the drawer shows. */
+  return async () => {
+    drawer = await import("./drawer");
+    draw();
+    await drawer.showDevtools(page, (act) => { page.act = act; draw(); });
+  };
 }
 
+const started = main();
 const toggle = document.querySelector<HTMLButtonElement>("[data-act=drawer]")!;
+let loading: Promise<void> | undefined;
 toggle.addEventListener("click", () => {
   const isOpen = document.body.classList.toggle("with-drawer");
   toggle.setAttribute("aria-expanded", String(isOpen));
-  if (isOpen && innerWidth < 960) document.querySelector("#drawer")!.scrollIntoView(); // it is below the game
+  loading ??= started.then((loadDrawer) => loadDrawer());
+  void loading.then(() => {
+    if (isOpen && innerWidth < 960) document.querySelector("#drawer")!.scrollIntoView(); // it is below the game
+  });
 });
 startTheme(document.querySelector("[data-act=theme]"));
-main().catch((error) => {
+started.catch((error) => {
   document.querySelector("#app")!.textContent = `The demo could not start: ${error.message}`;
 });

@@ -1,5 +1,5 @@
 // The game's own server. It rolls the dice and reports who won: a page could lie about both.
-import { plug } from "./plug";
+import { network } from "./plug";
 
 /** What the referee tells a page before it plays. */
 export interface Rules {
@@ -19,12 +19,12 @@ export interface Move {
   steps: number; // of this player, all moves together
 }
 
-export const fetchRules = async (): Promise<Rules> => (await plug.fetch("/referee")).json();
+export const fetchRules = async (): Promise<Rules> => (await network.fetch("/referee")).json();
 
 /** Returns the moves after a number; none while the referee does not know the race or is out of reach. */
 export async function fetchMoves(roomId: string, after: number): Promise<Move[]> {
   try {
-    const response = await plug.fetch(`/referee/races/${roomId}?after=${after}`);
+    const response = await network.fetch(`/referee/races/${roomId}?after=${after}`);
     return response.ok ? (await response.json()).moves : [];
   } catch {
     return []; // without a network: asked again when it is back
@@ -33,7 +33,7 @@ export async function fetchMoves(roomId: string, after: number): Promise<Move[]>
 
 /** Rolls. The access token tells the referee who moves: it asks the API whose it is. */
 export async function requestMove(roomId: string, accessToken: string): Promise<Move> {
-  const response = await plug.fetch(`/referee/races/${roomId}/moves`, {
+  const response = await network.fetch(`/referee/races/${roomId}/moves`, {
     method: "POST", headers: { Authorization: `Bearer ${accessToken}` },
   });
   const answer = await response.json();

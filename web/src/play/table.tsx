@@ -1,6 +1,6 @@
 // What the players see: the lobby, the lanes, the buttons.
 import type { Page } from "./main";
-import { plug } from "./plug";
+import { network } from "./plug";
 
 type Run = (act: string, work?: () => Promise<void>) => void;
 
@@ -136,7 +136,7 @@ export function Table({ page, run }: { page: Page; run: Run }) {
           <Action act="plug" label="Pull the plug" run={run}
             note="Cuts this page off for a moment. The room goes on, and the SDK catches up." />
         </div>
-        <p id="tally" class="tally" data-pulls={page.pulls} data-out={String(plug.isOut)} data-events={page.tally.events} data-lost={page.tally.lost}
+        <p id="tally" class="tally" data-pulls={page.pulls} data-out={String(network.isCut)} data-events={page.tally.events} data-lost={page.tally.lost}
           data-doubled={page.tally.doubled} data-moves={game.moves.length} role="status">
           Pulled: {page.pulls} · events: {page.tally.events} · moves: {game.moves.length} · <b>lost: {page.tally.lost}</b> · doubled: {page.tally.doubled}
         </p>
