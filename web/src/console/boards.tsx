@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "./api";
+import { GameLink, PlayerLink, RoomLink } from "./names";
 import { GameSelect } from "./rooms";
 import type { Board, BoardEntry, Season } from "./types";
 import {
-  type Act, ActButton, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead,
+  type Act, ActButton, Badge, type Column, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead,
 } from "./ui";
 
 const tones: Record<string, string> = { OPEN: "good", CLOSING: "warn", SEALED: "quiet", UPCOMING: "new", HELD: "warn", PAID: "good" };
@@ -21,7 +22,7 @@ export function BoardsScreen() {
     <>
       <div class="head">
         <h1>Leaderboards</h1>
-        <div class="actions"><button type="button" onClick={boards.reload}>Read again</button></div>
+        <div class="actions"><Refresh reload={boards.reload} /></div>
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}><GameSelect value={game} first onChange={setGame} /></form>
       <ProblemNote problem={boards.problem} retry={boards.reload} />
@@ -123,10 +124,10 @@ export function BoardScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{board.name} <code class="muted">{board.board}</code></h1>
-        <div class="actions">{seasonActs(path, board, board.season, reload)}<button type="button" onClick={reload}>Read again</button></div>
+        <div class="actions">{seasonActs(path, board, board.season, reload)}<Refresh reload={reload} /></div>
       </div>
       <Facts rows={[
-        ["Game", <a href={`#/games/${board.gameId}`}>{board.gameId}</a>],
+        ["Game", <GameLink id={board.gameId} />],
         ["Order", `${board.order === "asc" ? "lowest" : "highest"} first, ${board.operator}, ${board.decimals} decimals`],
         ["Writers", board.writers.join(", ")],
         ["Schedule", board.schedule ? (board.schedule.cron ? `${board.schedule.cron}, ${board.schedule.timeZone}` : `every ${board.schedule.everySeconds} s`) : "until staff ends it"],

@@ -1,8 +1,9 @@
 import { withQuery } from "./api";
+import { GameLink, PlayerLink, RoomLink } from "./names";
 import { roomAmount } from "./rooms";
 import type { Room } from "./types";
 import {
-  type Act, ActButton, Badge, type Column, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages,
+  type Act, ActButton, Badge, type Column, More, ProblemNote, Refresh, Section, Table, Time, usePages,
 } from "./ui";
 
 const nameOf = (room: Room, user: number) => room.participants.find((p) => p.id === user)?.username ?? "player";
@@ -87,7 +88,7 @@ export function DisputesScreen() {
     <>
       <div class="head">
         <h1>Disputes</h1>
-        <div class="actions"><button type="button" onClick={rooms.reload}>Read again</button></div>
+        <div class="actions"><Refresh reload={rooms.reload} /></div>
       </div>
       <p class="muted">The players of these rooms reported different results. The pot is frozen until you decide, or until its stakes go back.</p>
       <ProblemNote problem={rooms.problem} retry={rooms.reload} />
@@ -96,7 +97,7 @@ export function DisputesScreen() {
       {rooms.value?.map((room) => (
         <Section key={room.roomId} title={`Room ${room.code ?? ""}`} actions={<DisputeActs room={room} then={rooms.reload} />}>
           <p>
-            <RoomLink id={room.roomId} /> of game <a href={`#/games/${room.gameId}`}>{room.gameId}</a>,{" "}
+            <RoomLink id={room.roomId} code={room.code} /> of <GameLink id={room.gameId} />,{" "}
             {roomAmount(room, room.totalWagerAmount)} at stake. <Badge text={room.status} /> since <Time at={room.disputedAt} />.
             Without a decision every stake goes back at <Time at={room.refundAt} />.
           </p>

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
+import { renameGame } from "./names";
 import type { Asset, Game, Token } from "./types";
 import {
-  type Act, ActButton, Amount, Badge, Facts, type Field, More, ProblemNote, Section, Table, Time, usePages, useRead, useTokens,
+  type Act, ActButton, Amount, Badge, Facts, type Field, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
 
 /** Returns the lines of a text that are not empty. */
@@ -47,7 +48,7 @@ export function GamesScreen() {
   };
   return (
     <>
-      <div class="head"><h1>Games</h1><div class="actions"><ActButton label="Register…" act={create} primary /></div></div>
+      <div class="head"><h1>Games</h1><div class="actions"><ActButton label="New game…" act={create} primary /><Refresh reload={games.reload} /></div></div>
       <KeyNote value={key} />
       <ProblemNote problem={games.problem} retry={games.reload} />
       <Table label="Games" items={games.value} id={(g) => g.id} empty="No game is registered." columns={[
@@ -86,7 +87,10 @@ function editGame(game: Game, tokens: Token[], then: () => void): Act {
       welcomeGrant: v.grantToken ? { tokenId: v.grantToken, amount: v.grantAmount, for: v.grantFor } : null,
       settings: parseObject("Settings", v.settings!),
     }),
-    done: "The game is changed.", then,
+    done: "The game is changed.", then: (answer) => {
+      renameGame(game.id, (answer as Game).name);
+      then();
+    },
   };
 }
 
@@ -141,7 +145,7 @@ export function GameScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{game.name} <span class="muted">#{game.id}</span></h1>
-        <div class="actions"><ActButton label="Edit…" act={editGame(game, tokens, read.reload)} primary /></div>
+        <div class="actions"><ActButton label="Edit…" act={editGame(game, tokens, read.reload)} primary /><Refresh reload={() => { read.reload(); assets.reload(); }} /></div>
       </div>
       <KeyNote value={key} />
       <Facts rows={[

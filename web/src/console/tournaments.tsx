@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { withQuery } from "./api";
+import { GameLink, PlayerLink, RoomLink } from "./names";
 import { GameSelect, StatusSelect, tokenAmount } from "./rooms";
 import type { Entrant, Match, Standing, Token, Tournament } from "./types";
 import {
-  type Act, ActButton, Badge, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead, useTokens,
+  type Act, ActButton, Badge, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
 
 const statuses = ["ANNOUNCED", "REGISTRATION", "CHECK_IN", "RUNNING", "SETTLING", "FINISHED", "CANCELLING", "CANCELLED"];
@@ -91,7 +92,7 @@ export function TournamentsScreen() {
         <h1>Tournaments</h1>
         <div class="actions">
           {game ? <ActButton label="Open…" act={create(game, tokens, list.reload)} primary /> : null}
-          <button type="button" onClick={list.reload}>Read again</button>
+          <Refresh reload={list.reload} />
         </div>
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -174,11 +175,11 @@ export function TournamentScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{t.name} <StatusBadge status={t.status} /></h1>
-        <div class="actions"><TournamentActs t={t} path={path} then={reload} /><button type="button" onClick={reload}>Read again</button></div>
+        <div class="actions"><TournamentActs t={t} path={path} then={reload} /><Refresh reload={reload} /></div>
       </div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       <Facts rows={[
-        ["Game", <a href={`#/games/${t.gameId}`}>{t.gameId}</a>],
+        ["Game", <GameLink id={t.gameId} />],
         ["Format", formats[t.format] ?? t.format],
         ["Players", `${t.entrants}, from ${t.minEntrants} to ${t.maxEntrants}`],
         ...(t.checkInOpensAt ? [["Checked in", t.checkedIn], ["Check-in opens", <Time at={t.checkInOpensAt} />]] as [string, preact.ComponentChildren][] : []),

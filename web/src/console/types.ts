@@ -20,7 +20,8 @@ export interface Room {
   shared?: Shared; turn?: { userId: number; deadline: string };
   maxPlayers: number; minPlayers: number; isFriendsOnly: boolean; visibility?: string; status: string; code?: string;
   createdAt: string; startedAt: string | null; finishedAt: string | null; version: number; seq: number;
-  settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
+  settlement: string; metadata: object; reason?: string | null; rakeBps?: number; rakeAmount?: string; rematchRoomId?: string | null;
+  results?: { userId: number; place: number; score?: number }[] | null;
   payouts?: { userId: number; place: number | null; payout: number; amount: string }[] | null;
   refunds?: { userId: number; refund: number; amount: string }[] | null;
   disputedAt?: string | null; refundAt?: string | null; reportUntil?: string | null; reportedBy?: number[];
