@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { DisputeActs, Reports } from "./disputes";
-import { cancelReasons, playersOf, sentenceOf } from "./events";
+import { cancelReasons, EventTable, playersOf, useEvents } from "./events";
 import { formatBytes } from "./format";
 import { GameLink, PlayerLink, RoomLink } from "./names";
-import type { Game, Page, Presence, Room, RoomEvent, Shared, Token } from "./types";
+import type { Game, Page, Presence, Room, Shared, Token } from "./types";
 import {
   type Act, ActButton, Amount, Badge, type Column, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead,
 } from "./ui";
@@ -108,7 +108,7 @@ export function RoomsScreen() {
   const columns: Column<Room>[] = [
     { head: "Room", cell: (r) => <RoomLink id={r.roomId} code={r.code} /> },
     { head: "Status", cell: (r) => <Badge text={r.status} /> },
-    { head: "Players", num: true, cell: (r) => `${r.participants.length} of ${r.maxPlayers}` },
+    { head: "Players", num: true, cell: (r) => playersText(r) },
     { head: "Host", cell: (r) => <PlayerLink id={r.host.id} name={r.host.username} /> },
     { head: "Entry", num: true, cell: (r) => roomAmount(r, r.roomEntryAmount) },
     { head: "Stakes", num: true, cell: (r) => roomAmount(r, r.totalWagerAmount) },
@@ -134,34 +134,6 @@ export function RoomsScreen() {
   );
 }
 
-/** Reads the events of a room, and asks for new ones each second while it is shown. */
-function useEvents(id: string): { events: RoomEvent[]; complete: boolean; problem: Problem | null; newest: number } {
-  const [state, setState] = useState<{ events: RoomEvent[]; complete: boolean; problem: Problem | null }>(
-    { events: [], complete: true, problem: null });
-  const known = useRef<RoomEvent[]>([]);
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer = 0;
-    const read = async () => {
-      const after = known.current.at(-1)?.seq;
-      const path = withQuery(`/api/v1/admin/rooms/${id}/events`, { after });
-      try {
-        const page = await call<{ items: RoomEvent[]; complete: boolean }>("GET", path, undefined, undefined, stop.signal);
-        if (page.items.length > 0 || !after) {
-          known.current = [...known.current, ...page.items].slice(-500);
-          setState((last) => ({ events: known.current, complete: last.complete && page.complete, problem: null }));
-        }
-      } catch (cause) {
-        if (!stop.signal.aborted && cause instanceof Problem) setState((last) => ({ ...last, problem: cause }));
-      }
-      if (!stop.signal.aborted) timer = window.setTimeout(() => void read(), document.hidden ? 5000 : 1000);
-    };
-    void read();
-    return () => { stop.abort(); clearTimeout(timer); };
-  }, [id]);
-  return { ...state, newest: state.events.at(-1)?.seq ?? 0 };
-}
-
 function Connected({ presence }: { presence?: Presence }) {
   if (presence?.connected) return <Badge text="yes" tone="good" />;
   return presence?.graceUntil ? <>no, waited for until <Time at={presence.graceUntil} /></> : <>no</>;
@@ -179,19 +151,10 @@ function SharedState({ shared }: { shared: Shared }) {
   );
 }
 
-/** An event as a sentence, with what the API returns of it when it is opened. */
-const EventText = ({ event, text }: { event: RoomEvent; text: string }) => (
-  <details>
-    <summary>{text}</summary>
-    <code class="data">{event.type} {JSON.stringify(event.data)}</code>
-  </details>
-);
-
 function playersText(room: Room): string {
   const here = room.participants.length;
   if (hasEnded(room)) return String(here);
-  const least = room.minPlayers < room.maxPlayers ? `, at least ${room.minPlayers}` : "";
-  return `${here} of ${room.maxPlayers}${least}`;
+  return `${here} of ${room.maxPlayers}`;
 }
 
 /** The part of the pot that the house takes, and what that was. */
@@ -274,6 +237,7 @@ export function RoomScreen({ id }: { id: string }) {
         ["Game", <GameLink id={room.gameId} />],
         ["Host", <PlayerLink id={room.host.id} name={room.host.username} />],
         ["Players", playersText(room)],
+        ...(hasEnded(room) || room.minPlayers === room.maxPlayers ? [] : [["Starts with", `${room.minPlayers} or more`]] as [string, string][]),
         ["Entry", roomAmount(room, room.roomEntryAmount)],
         ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
         ["Rake", <Rake room={room} />],
@@ -281,7 +245,7 @@ export function RoomScreen({ id }: { id: string }) {
         ...(room.reportedBy ? [
           ["Reports until", <Time at={room.reportUntil} />],
           ["Disputed", <Time at={room.disputedAt} />],
-          ["Stakes go back", <Time at={room.refundAt} />],
+          ...(room.refundAt ? [["Without a decision", <>Stakes will be returned at <Time at={room.refundAt} /></>]] : []),
         ] as [string, preact.ComponentChildren][] : []),
         ["Visibility", room.visibility + (room.isFriendsOnly ? ", friends only" : "")],
         ["Created", <Time at={room.createdAt} />],
@@ -293,18 +257,11 @@ export function RoomScreen({ id }: { id: string }) {
         ...(room.rematchRoomId ? [["Rematch", <RoomLink id={room.rematchRoomId} />]] as [string, preact.ComponentChildren][] : []),
         ["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>],
       ]} />
+      {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
       {hasEnded(room) ? <Result room={room} nameOf={nameOf} /> : <Seats room={room} nameOf={nameOf} />}
       {room.shared ? <Section title="Shared state"><SharedState shared={room.shared} /></Section> : null}
-      {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
       <Section title="Events" actions={<span class="muted">{hasEnded(room) ? "" : "live"}</span>}>
-        <ProblemNote problem={events.problem} />
-        {events.complete ? null : <p class="muted">Older events are no longer kept.</p>}
-        <Table label="Events, newest first" items={[...events.events].reverse()} id={(e) => e.seq}
-          empty="No event is kept: they go ten minutes after the end of a room." columns={[
-            { head: "No.", num: true, cell: (e) => e.seq },
-            { head: "At", cell: (e) => <Time at={e.at} clock /> },
-            { head: "What happened", cell: (e) => <EventText event={e} text={sentenceOf(e, room, nameOf)} /> },
-          ]} />
+        <EventTable room={room} read={events} />
       </Section>
     </>
   );

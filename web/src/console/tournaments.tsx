@@ -40,7 +40,7 @@ const amountIn = (t: Tournament, units: string) => tokenAmount(t.entryToken, uni
 const percent = (bps: number) => `${bps / 100} %`;
 
 /** Returns the parts of the pot by place: "70, 30" is 7,000 and 3,000 basis points. */
-function partsOf(text: string): number[] {
+export function partsOf(text: string): number[] {
   const parts = text.split(",").map((part) => Math.round(Number(part) * 100));
   if (parts.some((part) => !(part >= 0)) || parts.reduce((sum, part) => sum + part, 0) !== 10_000) {
     throw new Error("The parts of the pot must be percentages that sum to 100, such as 70, 30");
@@ -54,7 +54,7 @@ const timeOf = (text: string | undefined) => (text ? new Date(text).toISOString(
 function create(game: string, tokens: Token[], then: () => void): Act {
   const own = tokens.filter((t) => !t.games?.length || t.games.some((g) => String(g.gameId) === game));
   return {
-    title: "Open a tournament", button: "Open it",
+    title: "New tournament", button: "Open it",
     says: "It never changes once it is open; it can be cancelled, and every fee goes back.",
     fields: [
       { name: "name", label: "Name", required: true },
@@ -91,7 +91,7 @@ export function TournamentsScreen() {
       <div class="head">
         <h1>Tournaments</h1>
         <div class="actions">
-          {game ? <ActButton label="Open…" act={create(game, tokens, list.reload)} primary /> : null}
+          {game ? <ActButton label="New tournament…" act={create(game, tokens, list.reload)} primary /> : null}
           <Refresh reload={list.reload} />
         </div>
       </div>
@@ -108,7 +108,7 @@ export function TournamentsScreen() {
           { head: "Players", num: true, cell: (t) => `${t.entrants} of ${t.maxEntrants}` },
           { head: "Fee", num: true, cell: (t) => amountIn(t, t.entryFeeAmount) },
           { head: "Pot", num: true, cell: (t) => amountIn(t, t.potAmount) },
-          { head: "Starts", cell: (t) => <Time at={t.startsAt} /> },
+          { head: "Start", cell: (t) => t.startedAt ? <>started <Time at={t.startedAt} /></> : <Time at={t.startsAt} /> },
         ]} />
       )}
       <More more={list.more} />

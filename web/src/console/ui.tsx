@@ -290,16 +290,19 @@ function FieldInput({ field, value, onChange }: { field: Field; value: string; o
 
 // The API behind it.
 
-function CallCode({ call: made }: { call: Pick<Call, "method" | "path" | "body"> }) {
+const CallCode = ({ call: made }: { call: Pick<Call, "method" | "path" | "body"> }) =>
+  <CopiedCode text={curlOf(made)} label={`${made.method} ${made.path} as a command`} />;
+
+/** Text to paste elsewhere. */
+export function CopiedCode({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
-  const text = curlOf(made);
   const copy = async () => {
     await navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
     setTimeout(() => setCopied(false), 1500);
   };
   return (
     <div class="call">
-      <pre tabIndex={0} aria-label={`${made.method} ${made.path} as a command`}><code>{text}</code></pre>
+      <pre tabIndex={0} aria-label={label}><code>{text}</code></pre>
       <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy"}</button>
     </div>
   );
