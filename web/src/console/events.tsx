@@ -108,14 +108,6 @@ export function useEvents(id: string): Events {
   return { ...state, newest: state.events.at(-1)?.seq ?? 0 };
 }
 
-/** An event as a sentence, with what the API returns of it when it is opened. */
-const EventText = ({ event, text }: { event: RoomEvent; text: string }) => (
-  <details>
-    <summary>{text}</summary>
-    <code class="data">{event.type} {JSON.stringify(event.data)}</code>
-  </details>
-);
-
 /** What happened in a room, newest first. */
 export function EventTable({ room, read }: { room: Room; read: Events }) {
   const [only, setOnly] = useState("");
@@ -135,7 +127,12 @@ export function EventTable({ room, read }: { room: Room; read: Events }) {
         empty="No event is kept: they go ten minutes after the end of a room." columns={[
           { head: "No.", num: true, cell: (e) => e.seq },
           { head: "At", cell: (e) => <Time at={e.at} clock /> },
-          { head: "What happened", cell: (e) => <EventText event={e} text={sentenceOf(e, room, nameOf)} /> },
+          { head: "What happened", cell: (e) => sentenceOf(e, room, nameOf) },
+          {
+            head: "Data", cell: (e) => (
+              <details><summary>JSON</summary><code class="data">{e.type} {JSON.stringify(e.data)}</code></details>
+            ),
+          },
         ]} />
     </>
   );

@@ -62,7 +62,7 @@ function NextSteps({ game, serverKey }: { game: Game; serverKey: string }) {
 
 export function GamesScreen() {
   const games = usePages<Game>("/api/v1/admin/games?limit=50");
-  const [made, setMade] = useState<(Game & { serverKey: string }) | null>(null);
+  const [made, setMade] = useState<{ game: Game; serverKey: string } | null>(null);
   const create: Act = {
     title: "New game", button: "Register", method: "POST", path: "/api/v1/admin/games",
     fields: [
@@ -70,12 +70,12 @@ export function GamesScreen() {
       { name: "origins", label: "Origins", type: "textarea", hint: "One a line, such as https://duel.example or https://*.duel.example" },
     ],
     body: ({ name, origins }) => ({ name, origins: lines(origins!) }), done: "The game is registered.",
-    then: (answer) => { setMade(answer as Game & { serverKey: string }); games.reload(); },
+    then: (answer) => { setMade(answer as { game: Game; serverKey: string }); games.reload(); },
   };
   return (
     <>
       <div class="head"><h1>Games</h1><div class="actions"><ActButton label="New game…" act={create} primary /><Refresh reload={games.reload} /></div></div>
-      {made ? <NextSteps game={made} serverKey={made.serverKey} /> : null}
+      {made ? <NextSteps {...made} /> : null}
       <ProblemNote problem={games.problem} retry={games.reload} />
       <Table label="Games" items={games.value} id={(g) => g.id} empty="No game is registered." columns={[
         { head: "Game", cell: (g) => <a href={`#/games/${g.id}`}>{g.name} <span class="muted">#{g.id}</span></a> },

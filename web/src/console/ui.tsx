@@ -105,7 +105,7 @@ export function ProblemNote({ problem, retry }: { problem: Problem | null; retry
 
 export interface Column<T> { head: string; cell: (item: T) => ComponentChildren; num?: boolean }
 
-/** A table whose first column names the row. It scrolls by itself where the screen is narrow. */
+/** A table whose first column names the row. Where the screen is narrow each row is a card. */
 export function Table<T>({ label, columns, items, id, empty }: {
   label: string; columns: Column<T>[]; items: T[] | null; id: (item: T) => string | number; empty: string;
 }) {
@@ -121,7 +121,7 @@ export function Table<T>({ label, columns, items, id, empty }: {
             <tr key={id(item)}>
               {columns.map((c, i) => i === 0
                 ? <th key={c.head} scope="row" class={c.num ? "num" : ""}>{c.cell(item)}</th>
-                : <td key={c.head} class={c.num ? "num" : ""}>{c.cell(item)}</td>)}
+                : <td key={c.head} class={c.num ? "num" : ""} data-head={c.head}>{c.cell(item)}</td>)}
             </tr>
           ))}
         </tbody>
