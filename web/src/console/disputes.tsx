@@ -77,7 +77,7 @@ export function Reports({ room }: { room: Room }) {
       {silent.length > 0 ? <p class="muted">No report of {silent.map((p) => `${p.username} #${p.id}`).join(", ")}.</p> : null}
       {lost.length > 0 ? (
         <p class="muted">
-          Decided before against the report of {lost.map((r) => `${nameOf(room, r.userId)} #${r.userId}: ${r.disputesLost}`).join(", ")}.
+          Disputes that were decided against a report before: {lost.map((r) => `${nameOf(room, r.userId)} #${r.userId}: ${r.disputesLost}`).join(", ")}.
         </p>
       ) : null}
     </>

@@ -4,6 +4,7 @@ import { DisputeActs, Reports } from "./disputes";
 import { cancelReasons, EventTable, playersOf, useEvents } from "./events";
 import { formatBytes } from "./format";
 import { GameLink, PlayerLink, RoomLink } from "./names";
+import { Timeline } from "./timeline";
 import type { Game, Page, Presence, Room, Shared, Token } from "./types";
 import {
   type Act, ActButton, Amount, Badge, type Column, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead,
@@ -250,16 +251,18 @@ export function RoomScreen({ id }: { id: string }) {
         ["Visibility", room.visibility + (room.isFriendsOnly ? ", friends only" : "")],
         ["Created", <Time at={room.createdAt} />],
         ["Started", <Time at={room.startedAt} />],
-        ["Ended", <>{<Time at={room.finishedAt} />}{room.reason ? ` (${cancelReasons[room.reason] ?? room.reason})` : ""}</>],
+        ...(hasEnded(room) ? [["Ended", <>{<Time at={room.finishedAt} />}{room.reason ? ` (${cancelReasons[room.reason] ?? room.reason})` : ""}</>]] as [string, preact.ComponentChildren][] : []),
         ...(hasEnded(room) ? [] : [["Turn", room.turn
           ? <><PlayerLink id={room.turn.userId} name={nameOf(room.turn.userId)} /> until <Time at={room.turn.deadline} /></> : "–"],
         ] as [string, preact.ComponentChildren][]),
         ...(room.rematchRoomId ? [["Rematch", <RoomLink id={room.rematchRoomId} />]] as [string, preact.ComponentChildren][] : []),
-        ["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>],
+        ...(Object.keys(room.metadata).length > 0
+          ? [["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>]] as [string, preact.ComponentChildren][] : []),
       ]} />
       {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
       {hasEnded(room) ? <Result room={room} nameOf={nameOf} /> : <Seats room={room} nameOf={nameOf} />}
       {room.shared ? <Section title="Shared state"><SharedState shared={room.shared} /></Section> : null}
+      <Section title="Timeline"><Timeline room={room} kept={events.events} /></Section>
       <Section title="Events" actions={<span class="muted">{hasEnded(room) ? "" : "live"}</span>}>
         <EventTable room={room} read={events} />
       </Section>

@@ -120,7 +120,7 @@ export function Table<T>({ label, columns, items, id, empty }: {
           {items.map((item) => (
             <tr key={id(item)}>
               {columns.map((c, i) => i === 0
-                ? <th key={c.head} scope="row" class={c.num ? "num" : ""}>{c.cell(item)}</th>
+                ? <th key={c.head} scope="row" class={c.num ? "num" : ""} data-head={c.head}>{c.cell(item)}</th>
                 : <td key={c.head} class={c.num ? "num" : ""} data-head={c.head}>{c.cell(item)}</td>)}
             </tr>
           ))}
