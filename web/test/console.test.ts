@@ -203,6 +203,9 @@ describe("an operator", () => {
     await facts.getByRole("link", { name: "Arcade #1" }).waitFor();
     expect(await facts.textContent()).toMatch(/Players2Entry.*Created.* UTC/); // each time has its zone
     expect(await page.getByText("active").count()).toBe(0);
+    const picture = page.getByRole("img", { name: /^Timeline of the room: 4 events, 2 players, a pot of 5 GOLD\. From .* ada opened the room.*, to .*bob won 4\.75 GOLD/ });
+    expect(await picture.locator("circle").count()).toBe(4);
+    await picture.getByText("+4.75 GOLD").waitFor();
     const event = page.getByRole("row", { name: /The room finished: bob won 4\.75 GOLD/ });
     await event.getByText("JSON").click();
     await event.getByText(/^room\.finished .*"rakeAmount":"25"/).waitFor();

@@ -115,6 +115,8 @@ export function Timeline({ room, kept }: { room: Room; kept: RoomEvent[] }) {
                   const back = events.findIndex((e, at) => at > i && e.type === "room.connected" && data[at]!.userId === id);
                   return <line key={i} class="cut" x1={x(i)} x2={back >= 0 ? x(back) : to} y1={y(row + 1)} y2={y(row + 1)}><title>{say(i)}</title></line>;
                 })}
+                {token && x(joined) + 150 < right
+                  ? <text x={x(joined)} y={y(row + 1) - 7}>−{amount(room.roomEntryAmount ?? "0")}</text> : null}
                 {money && money !== "0" && token
                   ? <text class="money" text-anchor="end" x={right} y={y(row + 1) - 7}>+{amount(money)}</text> : null}
               </g>
@@ -132,7 +134,8 @@ export function Timeline({ room, kept }: { room: Room; kept: RoomEvent[] }) {
               {pots.map((p, i) => {
                 const text = amount(p.units), wide = text.length * 7 + 8;
                 const at = Math.min(p.at + 4, right - wide + 8);
-                if (at < written || p.units === "0") return null;
+                const next = pots[i + 1];
+                if (at < written || p.units === "0" || (next && next.units !== "0" && next.at < at + wide)) return null;
                 written = at + wide;
                 return <text key={i} x={at} y={potY(p.units) - 4}>{text}</text>;
               })}
