@@ -542,7 +542,7 @@ describe("an operator", () => {
     await page.getByRole("row", { name: /prize .*\+5 GOLD ada #1.*prized, season 1/ }).getByRole("link", { name: /season/ }).click();
     await page.getByRole("heading", { level: 1, name: "Prized" }).waitFor();
     await goTo("ledger", "Ledger");
-    await page.getByRole("row", { name: /refund/ }).first().getByRole("link").last().click(); // a room, by its code
+    await page.getByRole("row", { name: /refund.* \w{7} 01\w+…/ }).first().getByRole("link").last().click(); // a room, by its code
     await page.getByRole("heading", { level: 1, name: /^Room \w{7} CANCELLED$/ }).waitFor();
     await goTo("ledger", "Ledger");
   });
@@ -605,6 +605,7 @@ describe("an operator", () => {
     expect(await findViolations(page)).toEqual([]);
 
     await goTo("leaderboards", "Leaderboards");
+    await page.getByRole("row", { name: /Best of the week/ }).waitFor();
     await page.getByLabel("Game", { exact: true }).selectOption(id);
     await page.getByText("The game has no leaderboard.").waitFor();
     await page.getByRole("button", { name: "New leaderboard…" }).click();
@@ -619,6 +620,27 @@ describe("an operator", () => {
     await page.getByRole("link", { name: `Checkers #${id}` }).waitFor();
     const board = await api("GET", `/api/v1/admin/games/${id}/leaderboards/daily`, node.adminKey);
     expect([board.writers, board.order, board.prizes ?? null]).toEqual([["server", "players"], "desc", null]);
+  });
+
+  test("sees the pot and the players of a game over the day", async () => {
+    await goTo("games/1", /Arcade/);
+    const charts = page.locator("section").filter({ has: page.getByRole("heading", { name: "The last day" }) });
+    // The node has taken its first sample. Those of hours are made up.
+    const path = "**/api/v1/admin/games/1/activity";
+    await page.route(path, async (route) => {
+      const response = await route.fetch();
+      expect((await response.json()).items[0]).toMatchObject({ rooms: expect.any(Number), players: expect.any(Number) });
+      const sample = (i: number) => ({
+        at: new Date(Date.now() - i * 300_000).toISOString(), rooms: i, players: 2 * i, pots: i === 1 ? [{ tokenId: "GOLD", potAmount: "12550" }] : [],
+      });
+      await route.fulfill({ response, json: { items: [3, 2, 1].map(sample), nextCursor: null } });
+    });
+    await charts.getByRole("button", { name: "Refresh" }).click();
+    await charts.getByRole("img", { name: /^Players of the last day.*; now players 2, rooms 1$/ }).waitFor();
+    await charts.getByRole("img", { name: /^At stake of the last day.*; now GOLD 125\.5$/ }).waitFor();
+    await charts.locator("canvas").nth(1).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await page.unroute(path);
   });
 
   test("sees each node and four plots", async () => {

@@ -23,6 +23,9 @@ export function formatUnits(units: string, decimals: number): string {
   return (negative ? "−" : "") + whole + (fraction ? "." + fraction : "");
 }
 
+/** Returns an amount of minor units for a picture. The exact amounts are in the ledger. */
+export const toNumber = (units: string, decimals: number): number => Number(units) / 10 ** decimals;
+
 export function formatBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB"];
   let i = 0;

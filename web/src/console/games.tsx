@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { ActivitySection } from "./activity";
 import { renameGame } from "./names";
 import type { Asset, Game, Token } from "./types";
 import {
@@ -189,6 +190,7 @@ export function GameScreen({ id }: { id: string }) {
           ]} />
         </Section>
       )}
+      <ActivitySection game={game.id} />
       <Section title="Settings">
         <pre class="small tall" tabIndex={0} aria-label="Settings"><code>{JSON.stringify(game.settings, null, 2)}</code></pre>
       </Section>

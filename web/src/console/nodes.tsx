@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
-import { formatAge, formatBytes, formatCount, formatUnits } from "./format";
-import { Plot } from "./plot";
+import { formatAge, formatBytes, formatCount, toNumber } from "./format";
+import { palette, Plot } from "./plot";
 import type { Node, Page } from "./types";
 import { Badge, ProblemNote, Refresh, Section, Table, Time, useRead, useTokens } from "./ui";
 
@@ -44,8 +44,6 @@ function describeMixture(nodes: Node[]): string | null {
   return [...counts].map(([build, count]) => `${build} on ${count} ${count === 1 ? "node" : "nodes"}`).join(", ");
 }
 
-const palette = ["--accent", "--good", "--warn", "--bad"];
-
 export function NodesScreen() {
   const read = useRead<Page<Node>>("/api/v1/admin/nodes", 5000);
   const { decimals } = useTokens();
@@ -56,11 +54,9 @@ export function NodesScreen() {
   const mixture = describeMixture(nodes ?? []);
   const codes = [...new Set((nodes ?? []).flatMap((n) => Object.keys(n.recent.moved)))].sort().slice(0, palette.length);
   const zeros = (n: Node) => n.recent.requests.map(() => 0);
-  // A curve is a picture; the exact amounts are in the ledger.
-  const asNumber = (units: string, code: string) => Number(formatUnits(units, decimals(code)).replace(/ /g, "").replace("−", "-"));
   const moved = codes.map((code, i) => ({
     label: code, colour: palette[i]!,
-    values: series.rate((n) => n.recent.moved[code]?.map((units) => asNumber(units, code)) ?? zeros(n)),
+    values: series.rate((n) => n.recent.moved[code]?.map((units) => toNumber(units, decimals(code))) ?? zeros(n)),
   }));
   return (
     <>

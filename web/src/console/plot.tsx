@@ -3,6 +3,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { formatCount, formatTick } from "./format";
 
+/** The colours of curves that have no meaning of their own. */
+export const palette = ["--accent", "--good", "--warn", "--bad"];
+
 /** One curve: a value for each time, null where nothing is known. */
 export interface Curve { label: string; values: (number | null)[]; colour: string }
 
@@ -43,7 +46,7 @@ export function Plot({ title, of, unit, times, curves }: {
         width, height: 170, legend: { show: false }, cursor: { show: false }, padding: [8, 34, 0, 0],
         scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
         axes: [{ ...axis, space: 90, size: 30, values: (_, ticks) => ticks.map((t) => formatTick(t * 1000)) }, { ...axis, size: 56, values: (_, ticks) => ticks.map((t) => formatCount(t)) }],
-        series: [{}, ...curves.map((c) => ({ label: c.label, stroke: colour(c.colour), width: 2, points: { show: false } }))],
+        series: [{}, ...curves.map((c) => ({ label: c.label, stroke: colour(c.colour), width: 2, points: { show: times.length === 1 } }))],
       }, newest.current, element);
     };
     const redraw = () => void draw();

@@ -47,6 +47,7 @@ export interface Game {
   settings: Record<string, unknown>; serverKeys: { id: string; createdAt: string }[];
   use?: Record<string, { used: number; max: number }>;
 }
+export interface ActivitySample { at: string; rooms: number; players: number; pots: { tokenId: string; potAmount: string }[] }
 export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
   perUserLimit: number | null; sold: number; active: boolean; metadata: object; version: number; createdAt: string;
