@@ -25,13 +25,13 @@ func TestSamplesSayWhatWasGoingOnInEachGameAndAreBounded(t *testing.T) {
 			},
 			CountOpen: func(_ context.Context, id int64) (int, int, error) { return rooms[id], 2 * rooms[id], nil },
 		})
-		testkit.Check(db.Client.HSet(ctx, keys.Totals(1), "escrow:GOLD", "500", "escrow:GEM", "0", "house:GOLD", "7",
-			"escrow:ADA", "9007199254740993").Err())(t)
+		testkit.Check(t, db.Client.HSet(ctx, keys.Totals(1), "escrow:GOLD", "500", "escrow:GEM", "0", "house:GOLD", "7",
+			"escrow:ADA", "9007199254740993").Err())
 
-		testkit.Check(s.SampleAll(ctx))(t)
-		testkit.Check(db.Client.Del(ctx, keys.Totals(1)).Err())(t)
+		testkit.Check(t, s.SampleAll(ctx))
+		testkit.Check(t, db.Client.Del(ctx, keys.Totals(1)).Err())
 		rooms = nil
-		testkit.Check(s.SampleAll(ctx))(t)
+		testkit.Check(t, s.SampleAll(ctx))
 
 		anyTime := cmpopts.IgnoreFields(activity.Sample{}, "At")
 		got := testkit.Must(s.Recent(ctx, 1))(t)
@@ -53,9 +53,9 @@ func TestSamplesSayWhatWasGoingOnInEachGameAndAreBounded(t *testing.T) {
 		}
 
 		for i := range 300 { // of an older release, or by hand: never more than a day
-			testkit.Check(db.Client.LPush(ctx, keys.GameActivity(1), strconv.Itoa(i)+"|0|0|").Err())(t)
+			testkit.Check(t, db.Client.LPush(ctx, keys.GameActivity(1), strconv.Itoa(i)+"|0|0|").Err())
 		}
-		testkit.Check(s.SampleAll(ctx))(t)
+		testkit.Check(t, s.SampleAll(ctx))
 		if n := len(testkit.Must(s.Recent(ctx, 1))(t)); n != 288 {
 			t.Errorf("%d samples are kept", n)
 		}
