@@ -91,10 +91,11 @@ func (s *Server) listGameActivity(r *request, game int64) (response, error) {
 	samples, err := s.Activity.Recent(r.ctx(), game)
 	views := make([]activitySample, len(samples))
 	for i, one := range samples {
-		views[i] = activitySample{At: one.At, Rooms: one.Rooms, Players: one.Players, Pots: make([]activityPot, len(one.Pots))}
+		pots := make([]activityPot, len(one.Pots))
 		for j, pot := range one.Pots {
-			views[i].Pots[j] = activityPot{pot.TokenID, wallet.Units(pot.Units)}
+			pots[j] = activityPot{pot.TokenID, wallet.Units(pot.Units)}
 		}
+		views[i] = activitySample{At: one.At, Rooms: one.Rooms, Players: one.Players, Pots: pots}
 	}
 	return okResponse(newPage(views, 0)), err
 }
