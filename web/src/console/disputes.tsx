@@ -65,7 +65,7 @@ export function Reports({ room }: { room: Room }) {
   const columns: Column<Room["participants"][number]>[] = [
     { head: "Player", cell: (p) => <PlayerLink id={p.id} name={p.username} /> },
     ...reports.map((report) => ({
-      head: `By ${nameOf(room, report.userId)} #${report.userId}`, num: true,
+      head: `By ${nameOf(room, report.userId)} #${report.userId}`,
       cell: (p: Room["participants"][number]) => place(report, p.id),
     })),
   ];
