@@ -112,7 +112,7 @@ export function RoomsScreen() {
     { head: "Players", num: true, cell: (r) => playersText(r) },
     { head: "Host", cell: (r) => <PlayerLink id={r.host.id} name={r.host.username} /> },
     { head: "Entry", num: true, cell: (r) => roomAmount(r, r.roomEntryAmount) },
-    { head: "Stakes", num: true, cell: (r) => roomAmount(r, r.totalWagerAmount) },
+    { head: "Stakes", num: true, cell: (r) => r.entryToken ? roomAmount(r, r.totalWagerAmount) : "–" },
     { head: "Game", cell: (r) => <GameLink id={r.gameId} /> },
     { head: "Created", cell: (r) => <Time at={r.createdAt} /> },
   ];
@@ -160,7 +160,7 @@ function playersText(room: Room): string {
 
 /** The part of the pot that the house takes, and what that was. */
 function Rake({ room }: { room: Room }) {
-  if (!room.rakeBps || !room.entryToken) return <span class="muted">none</span>;
+  if (!room.rakeBps) return <span class="muted">none</span>;
   const part = `${room.rakeBps / 100} %`;
   return room.status === "FINISHED" ? <>{roomAmount(room, room.rakeAmount)} ({part})</> : <>{part}</>;
 }
@@ -240,8 +240,10 @@ export function RoomScreen({ id }: { id: string }) {
         ["Players", playersText(room)],
         ...(hasEnded(room) || room.minPlayers === room.maxPlayers ? [] : [["Starts with", `${room.minPlayers} or more`]] as [string, string][]),
         ["Entry", roomAmount(room, room.roomEntryAmount)],
-        ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
-        ["Rake", <Rake room={room} />],
+        ...(room.entryToken ? [
+          ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
+          ["Rake", <Rake room={room} />],
+        ] as [string, preact.ComponentChildren][] : []),
         ["Result by", room.settlement],
         ...(room.reportedBy ? [
           ["Reports until", <Time at={room.reportUntil} />],

@@ -19,7 +19,7 @@ export function TokensScreen() {
   const tokens = useRead<Page<Token>>("/api/v1/admin/tokens");
   const create: Act = {
     title: "Define a token", button: "Define", method: "POST", path: "/api/v1/admin/tokens",
-    says: "Code and decimals are fixed for ever.",
+    says: "The code and the decimals never change.",
     fields: [
       { name: "tokenId", label: "Code", required: true, hint: "Such as GOLD" },
       { name: "tokenName", label: "Name", required: true },
