@@ -620,6 +620,22 @@ describe("an operator", () => {
     await page.getByRole("link", { name: `Checkers #${id}` }).waitFor();
     const board = await api("GET", `/api/v1/admin/games/${id}/leaderboards/daily`, node.adminKey);
     expect([board.writers, board.order, board.prizes ?? null]).toEqual([["server", "players"], "desc", null]);
+
+    await goTo("leaderboards", "Leaderboards");
+    await page.getByRole("row", { name: /Best of the week/ }).waitFor();
+    await page.getByRole("button", { name: "New leaderboard…" }).click();
+    await dialog.getByLabel("Name").fill("With prizes");
+    await dialog.getByLabel("Key").fill("formed");
+    await dialog.getByLabel("Prizes in").selectOption("GOLD");
+    await dialog.getByLabel("Pool of a season").fill("10");
+    await dialog.getByLabel("comes from").last().selectOption("mint");
+    await dialog.getByLabel("Parts of the pool").fill("70, 30");
+    await dialog.getByRole("button", { name: "Make it" }).click();
+    await page.getByRole("row", { name: /With prizes formed/ }).waitFor();
+    const { prizes } = await api("GET", "/api/v1/admin/games/1/leaderboards/formed", node.adminKey);
+    expect(prizes).toMatchObject({
+      tokenId: "GOLD", from: "mint", reviewSeconds: 86_400, table: [{ fromPlace: 1, shareBps: 7000 }, { fromPlace: 2, shareBps: 3000 }],
+    });
   });
 
   test("sees the pot and the players of a game over the day", async () => {

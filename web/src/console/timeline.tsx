@@ -1,7 +1,7 @@
 // The picture of one room: who was there, when, what happened and where the money was.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { playersOf, sentenceOf } from "./events";
-import { formatClock, formatTick, formatUnits } from "./format";
+import { formatClock, formatTick, formatUnits, zone } from "./format";
 import type { Room, RoomEvent, User } from "./types";
 
 interface Data { user?: User; creator?: User; userId?: number; totalWagerAmount?: string; payouts?: Paid[] | null; refunds?: Paid[] | null }
@@ -149,7 +149,7 @@ export function Timeline({ room, kept }: { room: Room; kept: RoomEvent[] }) {
           })}
         </svg>
       ) : null}
-      <p class="muted">Each dot is an event{all.length > mostPlayers ? `; the first ${mostPlayers} players are shown` : ""}. Long pauses are drawn shorter.</p>
+      <p class="muted">Each dot is an event{all.length > mostPlayers ? `; the first ${mostPlayers} players are shown` : ""}. Long pauses are drawn shorter. Times are those of {zone}.</p>
     </div>
   );
 }
