@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"time"
+
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
@@ -70,6 +72,32 @@ func (s *Server) listGameLedger(r *request, game int64) (response, error) {
 	}
 	page, err := s.Wallet.GameLedger(r.ctx(), r.caller, game, query)
 	return okResponse(newPage(page.Entries, page.NextBefore)), err
+}
+
+// activitySample is what was going on in a game at one moment.
+type activitySample struct {
+	At      time.Time     `json:"at"`
+	Rooms   int           `json:"rooms"`
+	Players int           `json:"players"`
+	Pots    []activityPot `json:"pots"`
+}
+
+type activityPot struct {
+	TokenID string       `json:"tokenId"`
+	Units   wallet.Units `json:"potAmount,string"`
+}
+
+func (s *Server) listGameActivity(r *request, game int64) (response, error) {
+	samples, err := s.Activity.Recent(r.ctx(), game)
+	views := make([]activitySample, len(samples))
+	for i, one := range samples {
+		pots := make([]activityPot, len(one.Pots))
+		for j, pot := range one.Pots {
+			pots[j] = activityPot{pot.TokenID, wallet.Units(pot.Units)}
+		}
+		views[i] = activitySample{At: one.At, Rooms: one.Rooms, Players: one.Players, Pots: pots}
+	}
+	return okResponse(newPage(views, 0)), err
 }
 
 func (s *Server) listNodes(r *request) (response, error) {

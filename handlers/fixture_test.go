@@ -28,6 +28,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/activity"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
@@ -170,7 +171,8 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		}),
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
-		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
+		Activity: activity.New(db, activity.Games{}),
+		Nodes:    nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
 	}
 	f.deps.Progress = testkit.Must(progress.New(db, gameService, userService,
 		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}))(t)

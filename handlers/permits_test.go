@@ -679,6 +679,7 @@ func (m *meter) measureAdmin() {
 	m.http(200, "PATCH "+admin+"games/{gameId}", adminKey, "", `{"name":"Duels"}`)
 	key := m.http(201, "POST "+admin+"games/{gameId}/server-keys", adminKey, "", "")
 	m.setID("keyId", key.text("game.serverKeys.1.id"))
+	m.http(200, "GET "+admin+"games/{gameId}/activity", m.serverKey, "", "")
 	m.http(200, "GET "+admin+"games/{gameId}/ledger", adminKey, "?limit=100", "")
 	m.http(200, "POST "+admin+"games/{gameId}/accept-audit", adminKey, "", `{"reason":"x"}`)
 	m.http(201, "POST "+admin+"tokens", adminKey, "", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`)

@@ -615,6 +615,9 @@ func (s *Server) routes() []route {
 			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
 			query: []string{"limit", "cursor"}, handle: reading(s.authorizedPathGame, s.listGameLedger),
 		},
+		{
+			method: get, path: admin + "games/{gameId}/activity", handle: reading(s.authorizedPathGame, s.listGameActivity),
+		},
 		{method: get, path: admin + "nodes", callers: operator, handle: s.listNodes},
 		{
 			method: post, path: admin + "console-links", callers: operator, handle: withoutBody(s.createConsoleLink),

@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/activity"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
@@ -69,6 +70,7 @@ type Deps struct {
 	Trail       *trail.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 	Nodes       *nodes.Service
+	Activity    *activity.Service
 
 	Durability       string               // "memory", "disk" or "replica": the mode of the installation
 	AllowMoney       func() error         // returns store_unavailable while money is stopped; nil: never

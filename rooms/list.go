@@ -166,6 +166,38 @@ func (s *Service) readPage(
 	return page, nil
 }
 
+// maxCountedRooms bounds how many rooms of a game CountOpen reads.
+const maxCountedRooms = 3_000
+
+// CountOpen returns how many rooms of a game have not ended, and how many players are in them. It
+// looks at the newest 3,000 rooms. Its caller must have checked who may see the game. It returns
+// store_unavailable.
+func (s *Service) CountOpen(ctx context.Context, gameID int64) (open, players int, err error) {
+	q := ListQuery{GameID: gameID, Limit: wire.MaxPageSize}
+	indexes := s.store.gameIndexes(gameID, allIndex)
+	for scanned := 0; scanned < maxCountedRooms; {
+		page, err := s.readPage(ctx, q, indexes, func(rooms []Room) ([]Room, error) { return selectOpen(rooms), nil })
+		if err != nil {
+			return 0, 0, err
+		}
+		open += len(page.Items)
+		for i := range page.Items {
+			players += len(page.Items[i].ActivePlayers())
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		scanned += page.Scanned
+		q.Cursor = page.NextCursor
+	}
+	return open, players, nil
+}
+
+// selectOpen returns those rooms that have not ended.
+func selectOpen(rooms []Room) []Room {
+	return slices.DeleteFunc(rooms, func(r Room) bool { return r.Status.Ended() })
+}
+
 // selectMine returns the rooms that have not ended and in which a player has a seat: a room may
 // have changed since its id was read.
 func selectMine(user int64, rooms []Room) []Room {

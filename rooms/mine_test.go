@@ -245,3 +245,28 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 		f.requireBooksBalance()
 	})
 }
+
+func TestOpenRoomsAndTheirPlayersAreCounted(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		a, b := f.newPlayer(10_000), f.newPlayer(10_000)
+		requireCount := func(when string, wantRooms, wantPlayers int) {
+			t.Helper()
+			open, players, err := f.service.CountOpen(ctx, a.GameID)
+			if err != nil || open != wantRooms || players != wantPlayers {
+				t.Fatalf("%s: %d rooms with %d players, %v; want %d with %d", when, open, players, err, wantRooms, wantPlayers)
+			}
+		}
+		requireCount("before", 0, 0)
+		private := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 3, Visibility: rooms.Private}, noKey))
+		paid := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 2), noKey))
+		must(t)(f.service.Join(ctx, b, paid.RoomID, noKey))
+		requireCount("opened", 2, 3)
+		for range 101 { // more than a page
+			must(t)(f.service.Create(ctx, b, rooms.CreateInput{MaxPlayers: 2}, noKey))
+		}
+		requireCount("many", 103, 104)
+		must(t)(f.service.Cancel(ctx, a, private.RoomID, noKey))
+		requireCount("cancelled", 102, 103)
+	})
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/moneyhalt"
 	"github.com/parlor-games/parlor/internal/money/prizes"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/ops/activity"
 	"github.com/parlor-games/parlor/internal/ops/config"
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
@@ -61,6 +62,7 @@ type domains struct {
 	moneyHalt *moneyhalt.Service
 	memory    *redisdb.Watermark // how full the store is; the monitor keeps it
 	usage     *usage.Service     // decides whether a game gets anything new
+	activity  *activity.Service  // takes samples of games
 }
 
 // openArchive returns the archive of the ledger, nil for none.
@@ -118,7 +120,18 @@ func newDomains(db *redisdb.DB, ledgerArchive *archive.Archive, s config.Setting
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
 	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.usage.AdmitNew})
+	d.activity = activity.New(db, activity.Games{List: d.listGameIDs, CountOpen: d.rooms.CountOpen})
 	return d
+}
+
+// listGameIDs is games.Service.List for the operator, of the ids alone.
+func (d *domains) listGameIDs(ctx context.Context, after int64, limit int) ([]int64, int64, error) {
+	list, next, err := d.games.List(ctx, operator, after, limit)
+	gameIDs := make([]int64, len(list))
+	for i := range list {
+		gameIDs[i] = list[i].ID
+	}
+	return gameIDs, next, err
 }
 
 // admitPlayer returns nil when a game may have a new player, and counts the player.
@@ -254,7 +267,7 @@ func newNode(
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
-		Nodes:          n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		Nodes:          n.nodes, Activity: n.activity, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,
 	})

@@ -66,6 +66,7 @@ var backgroundWork = map[string]string{
 	"tours":     "opens, starts and ends tournaments and matches: leader.EndsByTime, and the scripts compare",
 	"apiServer": "closes sockets whose session has ended",
 	"usage":     "estimates what games have in the store; nothing ends",
+	"activity":  "takes samples of games; nothing ends",
 	"trail":     "appends to a list of a bounded length",
 }
 

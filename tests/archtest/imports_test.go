@@ -64,9 +64,9 @@ var folderTable = []folderRow{
 	{
 		"handlers",
 		[]string{
-			"rooms", "competition", "realtime", "web", "internal/players", "internal/money", "internal/ops/nodes",
-			"internal/ops/readiness", "internal/ops/trail", "internal/store/events", "internal/store/idempotency",
-			"internal/base",
+			"rooms", "competition", "realtime", "web", "internal/players", "internal/money", "internal/ops/activity",
+			"internal/ops/nodes", "internal/ops/readiness", "internal/ops/trail", "internal/store/events",
+			"internal/store/idempotency", "internal/base",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},

@@ -209,6 +209,10 @@ func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
 // Days are counted from 1970, in UTC.
 func NewPlayers(gameID int64) string { return "{g:" + id(gameID) + "}:players:day" }
 
+// GameActivity (list of the newest 288, 25 h after somebody played) has a sample of how
+// busy a game was each five minutes: "<ms>|<rooms>|<players>|<token>:<units at stake>,…".
+func GameActivity(gameID int64) string { return "{g:" + id(gameID) + "}:activity" }
+
 // Identity (string, no expiry) maps the digest of a player's credential (kind "device", "external",
 // "issuer") to a user id, within one game.
 func Identity(gameID int64, kind, digest string) string {

@@ -1119,6 +1119,22 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        GameActivitySample: {
+            /** Format: date-time */
+            at: string;
+            /** @description That had not ended, of the newest 3,000 */
+            rooms: number;
+            /** @description In those rooms; a player in two rooms counts twice */
+            players: number;
+            /**
+             * @description What was at stake, of the tokens of which something was: entries of rooms and fees of
+             * tournaments
+             */
+            pots: {
+                tokenId: components["schemas"]["TokenCode"];
+                potAmount: components["schemas"]["Units"];
+            }[];
+        };
         GameLedgerEntry: {
             /**
              * Format: int64

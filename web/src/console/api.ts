@@ -84,6 +84,9 @@ export async function call<T>(
   }
 }
 
+/** Reads what something is called. The call is not listed: no screen is made of it. */
+export const lookUp = async <T>(path: string): Promise<T> => (await exchange<T>("GET", "/console" + path)).value;
+
 /** Returns a random Idempotency-Key for one intent. It is the same when the intent is tried again. */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,9 +1,12 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "./api";
+import { zone } from "./format";
+import { GameLink, PlayerLink, RoomLink } from "./names";
 import { GameSelect } from "./rooms";
-import type { Board, BoardEntry, Season } from "./types";
+import { partsOf } from "./tournaments";
+import type { Board, BoardEntry, Season, Token } from "./types";
 import {
-  type Act, ActButton, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead,
+  type Act, ActButton, Badge, type Column, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
 
 const tones: Record<string, string> = { OPEN: "good", CLOSING: "warn", SEALED: "quiet", UPCOMING: "new", HELD: "warn", PAID: "good" };
@@ -14,14 +17,64 @@ const reason = [{ name: "reason", label: "Reason", required: true, hint: "For th
 
 const listPath = (game: number | string) => `/api/v1/admin/games/${encodeURIComponent(game)}/leaderboards`;
 
+const optionsOf = (texts: Record<string, string>) => Object.entries(texts).map(([value, text]) => ({ value, text }));
+
+/** The act that makes a leaderboard. */
+function create(game: string, tokens: Token[], then: () => void): Act {
+  return {
+    title: "New leaderboard", button: "Make it",
+    says: "Order, what a further score does and the decimals never change. The rest can be changed by the API, for the next season.",
+    fields: [
+      { name: "name", label: "Name", required: true },
+      { name: "board", label: "Key", required: true, hint: "Programs use it: small letters, digits, - and _, such as weekly" },
+      { name: "order", label: "First is", type: "select", options: optionsOf({ desc: "the highest score", asc: "the lowest score" }) },
+      {
+        name: "operator", label: "A further score of a player", type: "select",
+        options: optionsOf({ best: "counts if it is better", last: "replaces the one before", sum: "is added", min: "counts if it is lower", max: "counts if it is higher" }),
+      },
+      { name: "decimals", label: "Decimals of scores", type: "number", value: "0", required: true, hint: "0 to 6" },
+      {
+        name: "writers", label: "Scores come from", type: "select",
+        options: optionsOf({ server: "the game's server", rooms: "the results of rooms", players: "players, who may cheat", "server,players": "the server and players" }),
+      },
+      {
+        name: "cron", label: "A new season begins", type: "select",
+        options: optionsOf({ "": "when staff ends the one before", "0 0 * * *": "every day", "0 0 * * 1": "every Monday", "0 0 1 * *": "every month" }),
+      },
+      { name: "timeZone", label: "Zone of the midnight at which it begins", value: zone, required: true },
+      { name: "prize", label: "Prizes in", type: "select", options: [{ value: "", text: "none: without prizes" }, ...tokens.map((t) => ({ value: t.tokenId, text: t.tokenId }))] },
+      { name: "pool", label: "Pool of a season", type: "number" },
+      { name: "from", label: "The pool comes from", type: "select", options: optionsOf({ house: "the house", mint: "new units, made for it" }) },
+      { name: "parts", label: "Parts of the pool by place", value: "100", hint: "Percent, with commas: 70, 30" },
+      { name: "review", label: "Hours until it is paid", type: "number", value: "24", hint: "After the end of a season, to look at its entries" },
+    ],
+    method: "POST", path: listPath(game),
+    body: (v) => ({
+      board: v.board, name: v.name, order: v.order, operator: v.operator, decimals: Number(v.decimals), writers: v.writers!.split(","),
+      ...(v.cron ? { schedule: { cron: v.cron, timeZone: v.timeZone } } : {}),
+      ...(v.prize ? {
+        prizes: {
+          tokenId: v.prize, pool: v.pool, from: v.from, reviewSeconds: Math.round(Number(v.review) * 3600),
+          table: partsOf(v.parts!).map((shareBps, i) => ({ fromPlace: i + 1, toPlace: i + 1, shareBps })),
+        },
+      } : {}),
+    }),
+    done: "The leaderboard is made.", then,
+  };
+}
+
 export function BoardsScreen() {
   const [game, setGame] = useState("");
+  const { list: tokens } = useTokens();
   const boards = usePages<Board>(game ? `${listPath(game)}?limit=50` : null);
   return (
     <>
       <div class="head">
         <h1>Leaderboards</h1>
-        <div class="actions"><button type="button" onClick={boards.reload}>Read again</button></div>
+        <div class="actions">
+          {game ? <ActButton label="New leaderboard…" act={create(game, tokens, boards.reload)} primary /> : null}
+          <Refresh reload={boards.reload} />
+        </div>
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}><GameSelect value={game} first onChange={setGame} /></form>
       <ProblemNote problem={boards.problem} retry={boards.reload} />
@@ -123,10 +176,10 @@ export function BoardScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{board.name} <code class="muted">{board.board}</code></h1>
-        <div class="actions">{seasonActs(path, board, board.season, reload)}<button type="button" onClick={reload}>Read again</button></div>
+        <div class="actions">{seasonActs(path, board, board.season, reload)}<Refresh reload={reload} /></div>
       </div>
       <Facts rows={[
-        ["Game", <a href={`#/games/${board.gameId}`}>{board.gameId}</a>],
+        ["Game", <GameLink id={board.gameId} />],
         ["Order", `${board.order === "asc" ? "lowest" : "highest"} first, ${board.operator}, ${board.decimals} decimals`],
         ["Writers", board.writers.join(", ")],
         ["Schedule", board.schedule ? (board.schedule.cron ? `${board.schedule.cron}, ${board.schedule.timeZone}` : `every ${board.schedule.everySeconds} s`) : "until staff ends it"],

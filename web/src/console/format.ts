@@ -1,11 +1,17 @@
 // How values are shown.
 
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const timeOnly = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+// The style "long" of a time names the zone.
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "long" });
+const tick = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const count = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
 export const formatTime = (at: string): string => dateTime.format(new Date(at));
-export const formatClock = (at: string | number): string => timeOnly.format(new Date(at));
+export const formatClock = (at: string): string => clock.format(new Date(at));
+/** Returns a time for the axis of a plot, where no zone has room. */
+export const formatTick = (ms: number): string => tick.format(ms);
+/** The zone of this browser, which forms read times in. */
+export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 export const formatCount = (n: number): string => count.format(n);
 
 /** Returns an exact amount of minor units: "-12.5" for "-1250" with 2 decimals. */
@@ -16,6 +22,9 @@ export function formatUnits(units: string, decimals: number): string {
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
   return (negative ? "−" : "") + whole + (fraction ? "." + fraction : "");
 }
+
+/** Returns an amount of minor units for a picture. The exact amounts are in the ledger. */
+export const toNumber = (units: string, decimals: number): number => Number(units) / 10 ** decimals;
 
 export function formatBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB"];

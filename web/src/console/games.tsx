@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
+import { ActivitySection } from "./activity";
+import { renameGame } from "./names";
 import type { Asset, Game, Token } from "./types";
 import {
-  type Act, ActButton, Amount, Badge, Facts, type Field, More, ProblemNote, Section, Table, Time, usePages, useRead, useTokens,
+  type Act, ActButton, Amount, Badge, CopiedCode, Facts, type Field, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
 
 /** Returns the lines of a text that are not empty. */
@@ -33,22 +35,48 @@ function KeyNote({ value }: { value: string | null }) {
   ) : null;
 }
 
+/** The page of a game, with the address of this node. */
+const pageOf = (game: Game) => `<script src="${location.origin}/sdk/v1.js" crossorigin="anonymous"></script>
+<script type="module">
+  const parlor = Parlor.init({ gameId: ${game.id} });
+  const room = await parlor.rooms.quick({ maxPlayers: 2 });
+</script>`;
+
+/** What is to be done with a game that was just registered. */
+function NextSteps({ game, serverKey }: { game: Game; serverKey: string }) {
+  return (
+    <Section title={`Next steps for ${game.name} #${game.id}`}>
+      <KeyNote value={serverKey} />
+      <ol class="steps">
+        <li><b>Keep the server key</b> on your server, in no page. It may report results and credit players.
+          Further keys are made on the <a href={`#/games/${game.id}`}>screen of the game</a>.</li>
+        <li><b>Name the origins of its pages.</b>{" "}
+          {game.origins.length > 0 ? <>Pages of <code>{game.origins.join(", ")}</code> may use it.</>
+            : <>None is named yet, so pages of other origins cannot use it. <a href={`#/games/${game.id}`}>Edit the game</a>, and add for example <code>http://localhost:5173</code>.</>}</li>
+        <li><b>Put this into the page:</b>
+          <CopiedCode text={pageOf(game)} label="The page of the game" /></li>
+        <li><b>Go on</b> with <a href="/docs/first-game">your first game</a>. A stake needs a token: see <a href="#/tokens">Tokens</a>.</li>
+      </ol>
+    </Section>
+  );
+}
+
 export function GamesScreen() {
   const games = usePages<Game>("/api/v1/admin/games?limit=50");
-  const [key, setKey] = useState<string | null>(null);
+  const [made, setMade] = useState<{ game: Game; serverKey: string } | null>(null);
   const create: Act = {
-    title: "Register a game", button: "Register", method: "POST", path: "/api/v1/admin/games",
+    title: "New game", button: "Register", method: "POST", path: "/api/v1/admin/games",
     fields: [
       { name: "name", label: "Name", required: true },
       { name: "origins", label: "Origins", type: "textarea", hint: "One a line, such as https://duel.example or https://*.duel.example" },
     ],
     body: ({ name, origins }) => ({ name, origins: lines(origins!) }), done: "The game is registered.",
-    then: (answer) => { setKey((answer as { serverKey: string }).serverKey); games.reload(); },
+    then: (answer) => { setMade(answer as { game: Game; serverKey: string }); games.reload(); },
   };
   return (
     <>
-      <div class="head"><h1>Games</h1><div class="actions"><ActButton label="Register…" act={create} primary /></div></div>
-      <KeyNote value={key} />
+      <div class="head"><h1>Games</h1><div class="actions"><ActButton label="New game…" act={create} primary /><Refresh reload={games.reload} /></div></div>
+      {made ? <NextSteps {...made} /> : null}
       <ProblemNote problem={games.problem} retry={games.reload} />
       <Table label="Games" items={games.value} id={(g) => g.id} empty="No game is registered." columns={[
         { head: "Game", cell: (g) => <a href={`#/games/${g.id}`}>{g.name} <span class="muted">#{g.id}</span></a> },
@@ -86,7 +114,10 @@ function editGame(game: Game, tokens: Token[], then: () => void): Act {
       welcomeGrant: v.grantToken ? { tokenId: v.grantToken, amount: v.grantAmount, for: v.grantFor } : null,
       settings: parseObject("Settings", v.settings!),
     }),
-    done: "The game is changed.", then,
+    done: "The game is changed.", then: (answer) => {
+      renameGame(game.id, (answer as Game).name);
+      then();
+    },
   };
 }
 
@@ -141,7 +172,7 @@ export function GameScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{game.name} <span class="muted">#{game.id}</span></h1>
-        <div class="actions"><ActButton label="Edit…" act={editGame(game, tokens, read.reload)} primary /></div>
+        <div class="actions"><ActButton label="Edit…" act={editGame(game, tokens, read.reload)} primary /><Refresh reload={() => { read.reload(); assets.reload(); }} /></div>
       </div>
       <KeyNote value={key} />
       <Facts rows={[
@@ -159,6 +190,7 @@ export function GameScreen({ id }: { id: string }) {
           ]} />
         </Section>
       )}
+      <ActivitySection game={game.id} />
       <Section title="Settings">
         <pre class="small tall" tabIndex={0} aria-label="Settings"><code>{JSON.stringify(game.settings, null, 2)}</code></pre>
       </Section>

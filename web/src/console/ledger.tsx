@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "./api";
 import { formatTime } from "./format";
+import { GameLink, PlayerLink, Ref } from "./names";
 import { GameSelect } from "./rooms";
 import type { Audit, AuditPart, Entry } from "./types";
-import { Amount, More, PlayerLink, ProblemNote, Ref, Section, Table, Time, usePages, useRead, useTokens } from "./ui";
+import { Amount, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens } from "./ui";
 
 const parts: [AuditPart, string][] = [
   ["minted", "Minted"], ["wallets", "In wallets"], ["escrow", "In rooms"], ["prizes", "Prizes"], ["house", "House"], ["delta", "Difference"],
@@ -26,7 +27,7 @@ export function LedgerScreen() {
   return (
     <>
       <div class="head"><h1>Ledger</h1><div class="actions">
-        <button type="button" onClick={() => { audit.reload(); entries.reload(); }}>Check again</button></div></div>
+        <Refresh reload={() => { audit.reload(); entries.reload(); }} /></div></div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}><GameSelect value={game} first onChange={setGame} /></form>
       <Section title="Conservation of money">
         <ProblemNote problem={audit.problem} retry={audit.reload} />
@@ -39,7 +40,7 @@ export function LedgerScreen() {
         {audit.value?.stopped?.length ? (
           <Table label="What nodes noticed, and no operator has accepted" items={audit.value.stopped}
             id={(s) => `${s.gameId ?? 0}:${s.cause}:${s.at}:${s.reason}`} empty="" columns={[
-              { head: "Game", num: true, cell: (s) => s.gameId ?? "all" },
+              { head: "Game", cell: (s) => s.gameId ? <GameLink id={s.gameId} /> : "all" },
               { head: "Cause", cell: (s) => <code>{s.cause}</code> },
               { head: "Since", cell: (s) => <Time at={s.at} /> },
               { head: "Reason", cell: (s) => s.reason },
@@ -68,7 +69,7 @@ export function LedgerScreen() {
               ))}</ul>
             ),
           },
-          { head: "About", cell: (e) => <Ref text={e.ref} /> },
+          { head: "About", cell: (e) => <Ref text={e.ref} game={game} /> },
         ]} />}
         <More more={entries.more} />
       </Section>

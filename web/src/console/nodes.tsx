@@ -1,11 +1,8 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import { formatAge, formatBytes, formatClock, formatCount, formatUnits } from "./format";
+import { useRef } from "preact/hooks";
+import { formatAge, formatBytes, formatCount, toNumber } from "./format";
+import { palette, Plot } from "./plot";
 import type { Node, Page } from "./types";
-import { Badge, ProblemNote, Section, Table, Time, useRead, useTokens } from "./ui";
-
-/** One curve: a value for each interval, null where no node said anything. */
-interface Curve { label: string; values: (number | null)[]; colour: string }
+import { Badge, ProblemNote, Refresh, Section, Table, Time, useRead, useTokens } from "./ui";
 
 /** What all nodes counted, by interval; times are in seconds. */
 interface Series { times: number[]; rate: (pick: (n: Node) => number[]) => number[]; most: (pick: (n: Node) => number[]) => number[] }
@@ -36,67 +33,6 @@ function lineUp(nodes: Node[]): Series {
   };
 }
 
-const token = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** Resolves a colour of the theme, light-dark() included, for the canvas. */
-function colour(name: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  return value || token(name);
-}
-
-function Plot({ title, unit, times, curves }: { title: string; unit: string; times: number[]; curves: Curve[] }) {
-  const host = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const shape = curves.map((c) => c.label + c.colour).join();
-  const data = [times, ...curves.map((c) => c.values)] as uPlot.AlignedData;
-  useEffect(() => {
-    const element = host.current!;
-    const draw = () => {
-      plot.current?.destroy();
-      const text = colour("--muted");
-      const grid = { stroke: colour("--border"), width: 1 };
-      const width = element.clientWidth;
-      const axis = { stroke: text, grid, ticks: grid, font: "12px system-ui" };
-      plot.current = new uPlot({
-        width, height: 170, legend: { show: false }, cursor: { show: false }, padding: [8, 34, 0, 0],
-        scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
-        axes: [{ ...axis, space: 90, size: 30, values: (_, ticks) => ticks.map((t) => formatClock(t * 1000)) }, { ...axis, size: 56, values: (_, ticks) => ticks.map((t) => formatCount(t)) }],
-        series: [{}, ...curves.map((c) => ({ label: c.label, stroke: colour(c.colour), width: 2, points: { show: false } }))],
-      }, data, element);
-    };
-    draw();
-    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: 170 }));
-    resized.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", draw);
-    const themed = new MutationObserver(draw);
-    themed.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    return () => {
-      resized.disconnect(); themed.disconnect(); dark.removeEventListener("change", draw);
-      plot.current?.destroy(); plot.current = null;
-    };
-  }, [shape]);
-  useEffect(() => { plot.current?.setData(data); });
-  const now = curves.map((c) => ({ ...c, last: c.values.at(-1) ?? null }));
-  const said = now.map((c) => `${c.label} ${c.last === null ? "unknown" : formatCount(c.last)}`).join(", ");
-  return (
-    <figure class="plot">
-      <figcaption>
-        <b>{title}</b> <span class="muted">{unit}</span>
-        <ul>{now.map((c) => (
-          <li key={c.label}><span class="swatch" style={{ background: `var(${c.colour})` }} />{c.label}{" "}
-            <b>{c.last === null ? "–" : formatCount(c.last)}</b></li>
-        ))}</ul>
-      </figcaption>
-      <div ref={host} role="img" aria-label={`${title} of the last five minutes, ${unit}; now ${said}`} />
-    </figure>
-  );
-}
-
 /** Returns which builds run on how many nodes when there is more than one, else null. */
 function describeMixture(nodes: Node[]): string | null {
   const counts = new Map<string, number>();
@@ -108,8 +44,6 @@ function describeMixture(nodes: Node[]): string | null {
   return [...counts].map(([build, count]) => `${build} on ${count} ${count === 1 ? "node" : "nodes"}`).join(", ");
 }
 
-const palette = ["--accent", "--good", "--warn", "--bad"];
-
 export function NodesScreen() {
   const read = useRead<Page<Node>>("/api/v1/admin/nodes", 5000);
   const { decimals } = useTokens();
@@ -120,15 +54,13 @@ export function NodesScreen() {
   const mixture = describeMixture(nodes ?? []);
   const codes = [...new Set((nodes ?? []).flatMap((n) => Object.keys(n.recent.moved)))].sort().slice(0, palette.length);
   const zeros = (n: Node) => n.recent.requests.map(() => 0);
-  // A curve is a picture; the exact amounts are in the ledger.
-  const asNumber = (units: string, code: string) => Number(formatUnits(units, decimals(code)).replace(/ /g, "").replace("−", "-"));
   const moved = codes.map((code, i) => ({
     label: code, colour: palette[i]!,
-    values: series.rate((n) => n.recent.moved[code]?.map((units) => asNumber(units, code)) ?? zeros(n)),
+    values: series.rate((n) => n.recent.moved[code]?.map((units) => toNumber(units, decimals(code))) ?? zeros(n)),
   }));
   return (
     <>
-      <div class="head"><h1>Nodes</h1></div>
+      <div class="head"><h1>Nodes</h1><div class="actions"><Refresh reload={read.reload} /></div></div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       {mixture ? (
         <p class="notice warn" role="status">
@@ -137,17 +69,17 @@ export function NodesScreen() {
       ) : null}
       <Section title="The last five minutes, all nodes together">
         <div class="plots">
-          <Plot title="Requests" unit="a second" times={series.times} curves={[
+          <Plot of="the last five minutes" title="Requests" unit="a second" times={series.times} curves={[
             { label: "all", colour: "--accent", values: series.rate((n) => n.recent.requests) },
             { label: "failed", colour: "--bad", values: series.rate((n) => n.recent.failures) },
           ]} />
-          <Plot title="Deliveries" unit="events a second" times={series.times} curves={[
+          <Plot of="the last five minutes" title="Deliveries" unit="events a second" times={series.times} curves={[
             { label: "events", colour: "--accent", values: series.rate((n) => n.recent.deliveries) },
           ]} />
-          <Plot title="Lag" unit="ms from publish to receipt, worst node" times={series.times} curves={[
+          <Plot of="the last five minutes" title="Lag" unit="ms from publish to receipt, worst node" times={series.times} curves={[
             { label: "lag", colour: "--warn", values: series.most((n) => n.recent.lagMicros).map((us) => us / 1000) },
           ]} />
-          <Plot title="Money moved" unit="units a second" times={series.times}
+          <Plot of="the last five minutes" title="Money moved" unit="units a second" times={series.times}
             curves={moved.length > 0 ? moved : [
               { label: "ledger entries", colour: "--accent", values: series.rate((n) => n.recent.ledgerEntries) },
             ]} />

@@ -2,10 +2,11 @@ import { useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { formatBytes } from "./format";
 import { LimitsSection } from "./limits";
+import { GameLink, PlayerLink, Ref } from "./names";
 import { GameSelect } from "./rooms";
 import type { Balance, Line, Page, Player, PlayerSession, Save, Token } from "./types";
 import {
-  type Act, ActButton, Amount, Badge, Facts, More, outcome, PlayerLink, ProblemNote, Ref, Section, Table, Time, usePages,
+  type Act, ActButton, Amount, Badge, Facts, More, outcome, ProblemNote, Refresh, Section, Table, Time, usePages,
   useRead, useTokens,
 } from "./ui";
 
@@ -15,7 +16,7 @@ export function PlayersScreen() {
   const players = usePages<Player>(withQuery("/api/v1/admin/users", { gameId: game, limit: 25 }));
   return (
     <>
-      <div class="head"><h1>Players</h1></div>
+      <div class="head"><h1>Players</h1><div class="actions"><Refresh reload={players.reload} /></div></div>
       <div class="filters">
         <form class="inline" onSubmit={(event) => { event.preventDefault(); if (/^\d+$/.test(id)) location.hash = `#/players/${id}`; }}>
           <p class="field">
@@ -34,7 +35,7 @@ export function PlayersScreen() {
           { head: "Player", cell: (p) => <PlayerLink id={p.id} name={p.username} /> },
           { head: "State", cell: (p) => (p.suspended ? <Badge text="suspended" tone="bad" /> : <Badge text="active" tone="good" />) },
           { head: "Kind", cell: (p) => p.kind },
-          { head: "Game", num: true, cell: (p) => <a href={`#/games/${p.gameId}`}>{p.gameId}</a> },
+          { head: "Game", cell: (p) => <GameLink id={p.gameId} /> },
           { head: "Created", cell: (p) => <Time at={p.createdAt} /> },
         ]} />
       <More more={players.more} />
@@ -108,11 +109,12 @@ export function PlayerScreen({ id }: { id: string }) {
         <div class="actions">
           {user.suspended ? <ActButton label="Lift the suspension…" act={unsuspend(user, reload)} /> : null}
           <ActButton label={user.suspended ? "Suspend anew…" : "Suspend…"} act={suspend(user, reload)} />
+          <Refresh reload={reload} />
         </div>
       </div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       <Facts rows={[
-        ["Game", <a href={`#/games/${user.gameId}`}>{user.gameId}</a>],
+        ["Game", <GameLink id={user.gameId} />],
         ["Kind", user.kind],
         ["Created", <Time at={user.createdAt} />],
         ["Disputes lost", disputesLost],
@@ -144,7 +146,7 @@ export function PlayerScreen({ id }: { id: string }) {
           { head: "Change", num: true, cell: (l) => <Amount units={l.deltaAmount} decimals={decimals(l.tokenId)} code={l.tokenId} signed /> },
           { head: "After it", num: true, cell: (l) => <Amount units={l.balanceAfterAmount} decimals={decimals(l.tokenId)} /> },
           { head: "Reason", cell: (l) => l.reason },
-          { head: "About", cell: (l) => <Ref text={l.ref} /> },
+          { head: "About", cell: (l) => <Ref text={l.ref} game={user.gameId} /> },
         ]} />
         <More more={ledger.more} />
       </Section>

@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { DisputeActs, Reports } from "./disputes";
-import { formatBytes, formatClock } from "./format";
-import type { Game, Page, Presence, Room, RoomEvent, Shared, Token } from "./types";
+import { cancelReasons, EventTable, playersOf, useEvents } from "./events";
+import { formatBytes } from "./format";
+import { GameLink, PlayerLink, RoomLink } from "./names";
+import { Timeline } from "./timeline";
+import type { Game, Page, Presence, Room, Shared, Token } from "./types";
 import {
-  type Act, ActButton, Amount, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time,
-  usePages, useRead,
+  type Act, ActButton, Amount, Badge, type Column, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead,
 } from "./ui";
 
 const statuses = ["CREATED", "STARTED", "FINISHED", "CANCELLED", "DISPUTED"];
@@ -23,7 +25,7 @@ export const roomAmount = (room: Room, units: string | undefined) => tokenAmount
 function cancelRoom(room: Room, then: () => void): Act {
   return {
     title: "Cancel the room", button: "Cancel and return every stake", danger: true,
-    says: <>Room <code>{room.roomId}</code> ends at once, and its players get their stakes back. This cannot be undone.</>,
+    says: <>Room <code>{room.code}</code> <code class="muted">{room.roomId}</code> ends at once, and its players get their stakes back. This cannot be undone.</>,
     method: "POST", path: "/api/v1/game-session/cancel", body: () => ({ roomId: room.roomId }),
     done: "The room is cancelled.", then,
   };
@@ -59,6 +61,41 @@ export function StatusSelect({ statuses, value, onChange }: {
   );
 }
 
+/** Opens a room by its code, or by its id. */
+function FindRoom({ game }: { game: string }) {
+  const [text, setText] = useState("");
+  const [missing, setMissing] = useState("");
+  const find = async () => {
+    const wanted = text.trim();
+    setMissing("");
+    if (wanted.length > 16) { location.hash = `#/rooms/${wanted}`; return; }
+    // A code is unique within a game.
+    const games = game ? [game] : (await call<Page<Game>>("GET", "/api/v1/admin/games?limit=100")).items.map((g) => g.id);
+    for (const gameId of games) {
+      try {
+        const room = await call<Room>("GET", withQuery("/api/v1/game-session/get", { code: wanted.toUpperCase(), gameId }));
+        location.hash = `#/rooms/${room.roomId}`;
+        return;
+      } catch (cause) {
+        if (!(cause instanceof Problem && cause.status === 404)) throw cause;
+      }
+    }
+    setMissing(`No room has the code ${wanted}. A room is kept for a day after its end.`);
+  };
+  return (
+    <form class="filters" role="search" onSubmit={(event) => {
+      event.preventDefault();
+      find().catch((cause: unknown) => setMissing(cause instanceof Error ? cause.message : String(cause)));
+    }}>
+      <p class="field"><label for="code">Code or id of a room</label>
+        <input id="code" required maxLength={36} value={text} autoComplete="off" spellcheck={false}
+          onInput={(event) => setText(event.currentTarget.value)} /></p>
+      <button type="submit" class="primary">Open</button>
+      <span role="status">{missing}</span>
+    </form>
+  );
+}
+
 export function RoomsScreen() {
   const [game, setGame] = useState("");
   const [status, setStatus] = useState("");
@@ -70,18 +107,19 @@ export function RoomsScreen() {
     return () => clearInterval(timer);
   }, [live, rooms.reload]);
   const columns: Column<Room>[] = [
-    { head: "Room", cell: (r) => <RoomLink id={r.roomId} /> },
+    { head: "Room", cell: (r) => <RoomLink id={r.roomId} code={r.code} /> },
     { head: "Status", cell: (r) => <Badge text={r.status} /> },
-    { head: "Players", num: true, cell: (r) => `${r.participants.length} of ${r.maxPlayers}` },
+    { head: "Players", num: true, cell: (r) => playersText(r) },
     { head: "Host", cell: (r) => <PlayerLink id={r.host.id} name={r.host.username} /> },
     { head: "Entry", num: true, cell: (r) => roomAmount(r, r.roomEntryAmount) },
-    { head: "Stakes", num: true, cell: (r) => roomAmount(r, r.totalWagerAmount) },
-    { head: "Game", num: true, cell: (r) => <a href={`#/games/${r.gameId}`}>{r.gameId}</a> },
+    { head: "Stakes", num: true, cell: (r) => r.entryToken ? roomAmount(r, r.totalWagerAmount) : "–" },
+    { head: "Game", cell: (r) => <GameLink id={r.gameId} /> },
     { head: "Created", cell: (r) => <Time at={r.createdAt} /> },
   ];
   return (
     <>
-      <div class="head"><h1>Rooms</h1></div>
+      <div class="head"><h1>Rooms</h1><div class="actions"><Refresh reload={rooms.reload} /></div></div>
+      <FindRoom game={game} />
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <GameSelect value={game} onChange={setGame} />
         <StatusSelect statuses={statuses} value={status} onChange={setStatus} />
@@ -95,34 +133,6 @@ export function RoomsScreen() {
       <More more={rooms.more ? () => { setLive(false); rooms.more?.(); } : null} />
     </>
   );
-}
-
-/** Reads the events of a room, and asks for new ones each second while it is shown. */
-function useEvents(id: string): { events: RoomEvent[]; complete: boolean; problem: Problem | null; newest: number } {
-  const [state, setState] = useState<{ events: RoomEvent[]; complete: boolean; problem: Problem | null }>(
-    { events: [], complete: true, problem: null });
-  const known = useRef<RoomEvent[]>([]);
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer = 0;
-    const read = async () => {
-      const after = known.current.at(-1)?.seq;
-      const path = withQuery(`/api/v1/admin/rooms/${id}/events`, { after });
-      try {
-        const page = await call<{ items: RoomEvent[]; complete: boolean }>("GET", path, undefined, undefined, stop.signal);
-        if (page.items.length > 0 || !after) {
-          known.current = [...known.current, ...page.items].slice(-500);
-          setState((last) => ({ events: known.current, complete: last.complete && page.complete, problem: null }));
-        }
-      } catch (cause) {
-        if (!stop.signal.aborted && cause instanceof Problem) setState((last) => ({ ...last, problem: cause }));
-      }
-      if (!stop.signal.aborted) timer = window.setTimeout(() => void read(), document.hidden ? 5000 : 1000);
-    };
-    void read();
-    return () => { stop.abort(); clearTimeout(timer); };
-  }, [id]);
-  return { ...state, newest: state.events.at(-1)?.seq ?? 0 };
 }
 
 function Connected({ presence }: { presence?: Presence }) {
@@ -142,6 +152,67 @@ function SharedState({ shared }: { shared: Shared }) {
   );
 }
 
+function playersText(room: Room): string {
+  const here = room.participants.length;
+  if (hasEnded(room)) return String(here);
+  return `${here} of ${room.maxPlayers}`;
+}
+
+/** The part of the pot that the house takes, and what that was. */
+function Rake({ room }: { room: Room }) {
+  if (!room.rakeBps) return <span class="muted">none</span>;
+  const part = `${room.rakeBps / 100} %`;
+  return room.status === "FINISHED" ? <>{roomAmount(room, room.rakeAmount)} ({part})</> : <>{part}</>;
+}
+
+type NameOf = (user: number) => string | undefined;
+
+/** Who sits in a room that has not ended. */
+function Seats({ room, nameOf }: { room: Room; nameOf: NameOf }) {
+  return (
+    <Section title="Seats">
+      <Table label="Seats, in seating order" items={room.seats} id={(s) => s.userId} empty="Nobody is seated." columns={[
+        { head: "Player", cell: (s) => <PlayerLink id={s.userId} name={nameOf(s.userId)} /> },
+        { head: "Seat", cell: (s) => <Badge text={s.state} tone={s.state === "active" ? "good" : "quiet"} /> },
+        { head: "Ready", cell: (s) => (s.ready ? "yes" : "no") },
+        { head: "Connected", cell: (s) => <Connected presence={room.presence?.find((p) => p.userId === s.userId)} /> },
+        { head: "Stake", num: true, cell: (s) => (s.state === "reserved" ? "–" : roomAmount(room, room.roomEntryAmount)) },
+        { head: "Joined", cell: (s) => <Time at={s.joinedAt} /> },
+      ]} />
+    </Section>
+  );
+}
+
+/** What a room ended with: the places and payouts, or the stakes that were returned. */
+function Result({ room, nameOf }: { room: Room; nameOf: NameOf }) {
+  const player = { head: "Player", cell: (r: { userId: number }) => <PlayerLink id={r.userId} name={nameOf(r.userId)} /> };
+  if (room.status === "CANCELLED") {
+    return (
+      <Section title="Returned stakes">
+        <Table label="Returned stakes" items={room.refunds ?? []} id={(r) => r.userId}
+          empty={room.entryToken ? "No stake was left to return." : "The room was free: there was no stake."}
+          columns={[player, { head: "Returned", num: true, cell: (r) => roomAmount(room, r.amount) }]} />
+      </Section>
+    );
+  }
+  const scores = new Map(room.results?.map((r) => [r.userId, r.score]));
+  type Payout = NonNullable<Room["payouts"]>[number];
+  const rows: Payout[] = room.payouts ?? room.results?.map((r) => ({ userId: r.userId, place: r.place, payout: 0, amount: "0" })) ?? [];
+  return (
+    <Section title="Result">
+      <Table label="Result" items={rows} id={(p) => p.userId} empty="Nobody has a place." columns={[
+        { head: "Place", num: true, cell: (p) => p.place ?? "forfeited" },
+        player,
+        { head: "Score", num: true, cell: (p) => scores.get(p.userId) ?? "–" },
+        ...(room.entryToken ? [
+          { head: "Stake", num: true, cell: () => roomAmount(room, room.roomEntryAmount) },
+          { head: "Payout", num: true, cell: (p: Payout) => roomAmount(room, p.amount) },
+        ] : []),
+      ]} />
+    </Section>
+  );
+}
+
 export function RoomScreen({ id }: { id: string }) {
   const read = useRead<Room>(`/api/v1/game-session/get?roomId=${encodeURIComponent(id)}`);
   const events = useEvents(id);
@@ -150,8 +221,7 @@ export function RoomScreen({ id }: { id: string }) {
   if (read.value) last.current = read.value;
   const room = last.current;
   if (!room) return <><h1>Room</h1><ProblemNote problem={read.problem} retry={read.reload} /></>;
-  const nameOf = (user: number) => room.participants.find((p) => p.id === user)?.username;
-  const paid = Object.fromEntries([...(room.payouts ?? []), ...(room.refunds ?? [])].map((p) => [p.userId, p.amount]));
+  const nameOf = playersOf(room, events.events);
   return (
     <>
       <div class="head">
@@ -159,54 +229,44 @@ export function RoomScreen({ id }: { id: string }) {
         <div class="actions">
           {room.status === "DISPUTED" ? <DisputeActs room={room} then={read.reload} /> : null}
           {hasEnded(room) ? null : <ActButton label="Cancel…" act={cancelRoom(room, read.reload)} />}
+          <Refresh reload={read.reload} />
         </div>
       </div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       <Facts rows={[
         ["Id", <code class="wrap">{room.roomId}</code>],
-        ["Game", <a href={`#/games/${room.gameId}`}>{room.gameId}</a>],
+        ["Game", <GameLink id={room.gameId} />],
         ["Host", <PlayerLink id={room.host.id} name={room.host.username} />],
-        ["Players", `${room.participants.length} of ${room.minPlayers} to ${room.maxPlayers}`],
+        ["Players", playersText(room)],
+        ...(hasEnded(room) || room.minPlayers === room.maxPlayers ? [] : [["Starts with", `${room.minPlayers} or more`]] as [string, string][]),
         ["Entry", roomAmount(room, room.roomEntryAmount)],
-        ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
-        ["Rake", room.status === "FINISHED" ? roomAmount(room, room.rakeAmount) : "–"],
+        ...(room.entryToken ? [
+          ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
+          ["Rake", <Rake room={room} />],
+        ] as [string, preact.ComponentChildren][] : []),
         ["Result by", room.settlement],
         ...(room.reportedBy ? [
           ["Reports until", <Time at={room.reportUntil} />],
           ["Disputed", <Time at={room.disputedAt} />],
-          ["Stakes go back", <Time at={room.refundAt} />],
+          ...(room.refundAt ? [["Without a decision", <>Stakes will be returned at <Time at={room.refundAt} /></>]] : []),
         ] as [string, preact.ComponentChildren][] : []),
         ["Visibility", room.visibility + (room.isFriendsOnly ? ", friends only" : "")],
         ["Created", <Time at={room.createdAt} />],
         ["Started", <Time at={room.startedAt} />],
-        ["Ended", <>{<Time at={room.finishedAt} />}{room.reason ? ` (${room.reason})` : ""}</>],
-        ["Turn", room.turn
+        ...(hasEnded(room) ? [["Ended", <>{<Time at={room.finishedAt} />}{room.reason ? ` (${cancelReasons[room.reason] ?? room.reason})` : ""}</>]] as [string, preact.ComponentChildren][] : []),
+        ...(hasEnded(room) ? [] : [["Turn", room.turn
           ? <><PlayerLink id={room.turn.userId} name={nameOf(room.turn.userId)} /> until <Time at={room.turn.deadline} /></> : "–"],
-        ["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>],
+        ] as [string, preact.ComponentChildren][]),
+        ...(room.rematchRoomId ? [["Rematch", <RoomLink id={room.rematchRoomId} />]] as [string, preact.ComponentChildren][] : []),
+        ...(Object.keys(room.metadata).length > 0
+          ? [["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>]] as [string, preact.ComponentChildren][] : []),
       ]} />
-      <Section title="Seats">
-        <Table label="Seats, in seating order" items={room.seats} id={(s) => s.userId} empty="Nobody is seated." columns={[
-          { head: "Player", cell: (s) => <PlayerLink id={s.userId} name={nameOf(s.userId)} /> },
-          { head: "Seat", cell: (s) => <Badge text={s.state} tone={s.state === "active" ? "good" : "quiet"} /> },
-          { head: "Ready", cell: (s) => (s.ready ? "yes" : "no") },
-          { head: "Connected", cell: (s) => <Connected presence={room.presence?.find((p) => p.userId === s.userId)} /> },
-          { head: "Stake", num: true, cell: (s) => (s.state === "reserved" ? "–" : roomAmount(room, room.roomEntryAmount)) },
-          { head: "Paid back", num: true, cell: (s) => (paid[s.userId] ? roomAmount(room, paid[s.userId]) : "–") },
-          { head: "Joined", cell: (s) => <Time at={s.joinedAt} /> },
-        ]} />
-      </Section>
-      {room.shared ? <Section title="Shared state"><SharedState shared={room.shared} /></Section> : null}
       {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
+      {hasEnded(room) ? <Result room={room} nameOf={nameOf} /> : <Seats room={room} nameOf={nameOf} />}
+      {room.shared ? <Section title="Shared state"><SharedState shared={room.shared} /></Section> : null}
+      <Section title="Timeline"><Timeline room={room} kept={events.events} /></Section>
       <Section title="Events" actions={<span class="muted">{hasEnded(room) ? "" : "live"}</span>}>
-        <ProblemNote problem={events.problem} />
-        {events.complete ? null : <p class="muted">Older events are no longer kept.</p>}
-        <Table label="Events, newest first" items={[...events.events].reverse()} id={(e) => e.seq}
-          empty="No event is kept: they go ten minutes after the end of a room." columns={[
-            { head: "No.", num: true, cell: (e) => e.seq },
-            { head: "At", cell: (e) => <time dateTime={e.at} title={e.at}>{formatClock(e.at)}</time> },
-            { head: "Event", cell: (e) => <code>{e.type}</code> },
-            { head: "Data", cell: (e) => <code class="data">{JSON.stringify(e.data)}</code> },
-          ]} />
+        <EventTable room={room} read={events} />
       </Section>
     </>
   );

@@ -1,5 +1,5 @@
 import type { Page, Token } from "./types";
-import { type Act, ActButton, type Field, ProblemNote, Table, useRead } from "./ui";
+import { type Act, ActButton, type Field, ProblemNote, Refresh, Table, useRead } from "./ui";
 
 /** Parses lines of a game and what its server keys may credit in a day. */
 function parseGames(text: string): { gameId: number; mintLimitPerDay: string }[] {
@@ -19,7 +19,7 @@ export function TokensScreen() {
   const tokens = useRead<Page<Token>>("/api/v1/admin/tokens");
   const create: Act = {
     title: "Define a token", button: "Define", method: "POST", path: "/api/v1/admin/tokens",
-    says: "Code and decimals are fixed for ever.",
+    says: "The code and the decimals never change.",
     fields: [
       { name: "tokenId", label: "Code", required: true, hint: "Such as GOLD" },
       { name: "tokenName", label: "Name", required: true },
@@ -41,7 +41,7 @@ export function TokensScreen() {
   });
   return (
     <>
-      <div class="head"><h1>Tokens</h1><div class="actions"><ActButton label="Define…" act={create} primary /></div></div>
+      <div class="head"><h1>Tokens</h1><div class="actions"><ActButton label="Define…" act={create} primary /><Refresh reload={tokens.reload} /></div></div>
       <ProblemNote problem={tokens.problem} retry={tokens.reload} />
       <Table label="Tokens" items={tokens.value?.items ?? null} id={(t) => t.id} empty="No token is defined." columns={[
         { head: "Code", cell: (t) => <code>{t.tokenId}</code> },

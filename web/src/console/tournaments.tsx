@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { withQuery } from "./api";
+import { GameLink, PlayerLink, RoomLink } from "./names";
 import { GameSelect, StatusSelect, tokenAmount } from "./rooms";
 import type { Entrant, Match, Standing, Token, Tournament } from "./types";
 import {
-  type Act, ActButton, Badge, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead, useTokens,
+  type Act, ActButton, Badge, Facts, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
 
 const statuses = ["ANNOUNCED", "REGISTRATION", "CHECK_IN", "RUNNING", "SETTLING", "FINISHED", "CANCELLING", "CANCELLED"];
@@ -39,7 +40,7 @@ const amountIn = (t: Tournament, units: string) => tokenAmount(t.entryToken, uni
 const percent = (bps: number) => `${bps / 100} %`;
 
 /** Returns the parts of the pot by place: "70, 30" is 7,000 and 3,000 basis points. */
-function partsOf(text: string): number[] {
+export function partsOf(text: string): number[] {
   const parts = text.split(",").map((part) => Math.round(Number(part) * 100));
   if (parts.some((part) => !(part >= 0)) || parts.reduce((sum, part) => sum + part, 0) !== 10_000) {
     throw new Error("The parts of the pot must be percentages that sum to 100, such as 70, 30");
@@ -53,7 +54,7 @@ const timeOf = (text: string | undefined) => (text ? new Date(text).toISOString(
 function create(game: string, tokens: Token[], then: () => void): Act {
   const own = tokens.filter((t) => !t.games?.length || t.games.some((g) => String(g.gameId) === game));
   return {
-    title: "Open a tournament", button: "Open it",
+    title: "New tournament", button: "Open it",
     says: "It never changes once it is open; it can be cancelled, and every fee goes back.",
     fields: [
       { name: "name", label: "Name", required: true },
@@ -90,8 +91,8 @@ export function TournamentsScreen() {
       <div class="head">
         <h1>Tournaments</h1>
         <div class="actions">
-          {game ? <ActButton label="Open…" act={create(game, tokens, list.reload)} primary /> : null}
-          <button type="button" onClick={list.reload}>Read again</button>
+          {game ? <ActButton label="New tournament…" act={create(game, tokens, list.reload)} primary /> : null}
+          <Refresh reload={list.reload} />
         </div>
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -107,7 +108,7 @@ export function TournamentsScreen() {
           { head: "Players", num: true, cell: (t) => `${t.entrants} of ${t.maxEntrants}` },
           { head: "Fee", num: true, cell: (t) => amountIn(t, t.entryFeeAmount) },
           { head: "Pot", num: true, cell: (t) => amountIn(t, t.potAmount) },
-          { head: "Starts", cell: (t) => <Time at={t.startsAt} /> },
+          { head: "Start", cell: (t) => t.startedAt ? <>started <Time at={t.startedAt} /></> : <Time at={t.startsAt} /> },
         ]} />
       )}
       <More more={list.more} />
@@ -174,11 +175,11 @@ export function TournamentScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>{t.name} <StatusBadge status={t.status} /></h1>
-        <div class="actions"><TournamentActs t={t} path={path} then={reload} /><button type="button" onClick={reload}>Read again</button></div>
+        <div class="actions"><TournamentActs t={t} path={path} then={reload} /><Refresh reload={reload} /></div>
       </div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       <Facts rows={[
-        ["Game", <a href={`#/games/${t.gameId}`}>{t.gameId}</a>],
+        ["Game", <GameLink id={t.gameId} />],
         ["Format", formats[t.format] ?? t.format],
         ["Players", `${t.entrants}, from ${t.minEntrants} to ${t.maxEntrants}`],
         ...(t.checkInOpensAt ? [["Checked in", t.checkedIn], ["Check-in opens", <Time at={t.checkInOpensAt} />]] as [string, preact.ComponentChildren][] : []),

@@ -1,14 +1,8 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "./api";
+import { Ref } from "./names";
 import type { Act } from "./types";
-import { Badge, More, ProblemNote, Table, Time, usePages } from "./ui";
-
-/** What an act was about, as a link where there is a screen for it. */
-function Target({ text }: { text: string }) {
-  const [kind, id] = text.split(":");
-  const screen = ({ user: "players", game: "games", room: "rooms", board: "leaderboards", tournament: "tournaments" } as Record<string, string>)[kind ?? ""];
-  return screen && id ? <a href={`#/${screen}/${id}`}>{text}</a> : <span class="wrap">{text}</span>;
-}
+import { Badge, More, ProblemNote, Refresh, Table, Time, usePages } from "./ui";
 
 function Change({ before, after }: { before: unknown; after: unknown }) {
   const show = (value: unknown) => (value === null || value === undefined ? "–" : JSON.stringify(value));
@@ -27,7 +21,7 @@ export function TrailScreen() {
   const trail = usePages<Act>(withQuery("/api/v1/admin/trail", { ...asked, limit: 25 }));
   return (
     <>
-      <div class="head"><h1>Trail</h1><div class="actions"><button type="button" onClick={trail.reload}>Read again</button></div></div>
+      <div class="head"><h1>Trail</h1><div class="actions"><Refresh reload={trail.reload} /></div></div>
       <p class="muted">What operators and game servers have done. Nobody can change it here.</p>
       <form class="filters" onSubmit={(event) => { event.preventDefault(); setAsked({ actor: actor.trim(), target: target.trim() }); }}>
         <p class="field"><label for="actor">Who</label>
@@ -41,7 +35,7 @@ export function TrailScreen() {
           { head: "At", cell: (a) => <Time at={a.at} /> },
           { head: "Who", cell: (a) => <code>{a.actor}</code> },
           { head: "Act", cell: (a) => <>{a.action}{a.outcome === "unknown" ? <> <Badge text="outcome unknown" tone="warn" /></> : null}</> },
-          { head: "About", cell: (a) => <Target text={a.target} /> },
+          { head: "About", cell: (a) => <Ref text={a.target} /> },
           { head: "Change", cell: (a) => <Change before={a.before} after={a.after} /> },
           { head: "Request", cell: (a) => <code class="data">{a.requestId}</code> },
         ]} />

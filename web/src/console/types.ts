@@ -20,7 +20,8 @@ export interface Room {
   shared?: Shared; turn?: { userId: number; deadline: string };
   maxPlayers: number; minPlayers: number; isFriendsOnly: boolean; visibility?: string; status: string; code?: string;
   createdAt: string; startedAt: string | null; finishedAt: string | null; version: number; seq: number;
-  settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
+  settlement: string; metadata: object; reason?: string | null; rakeBps?: number; rakeAmount?: string; rematchRoomId?: string | null;
+  results?: { userId: number; place: number; score?: number }[] | null;
   payouts?: { userId: number; place: number | null; payout: number; amount: string }[] | null;
   refunds?: { userId: number; refund: number; amount: string }[] | null;
   disputedAt?: string | null; refundAt?: string | null; reportUntil?: string | null; reportedBy?: number[];
@@ -46,6 +47,7 @@ export interface Game {
   settings: Record<string, unknown>; serverKeys: { id: string; createdAt: string }[];
   use?: Record<string, { used: number; max: number }>;
 }
+export interface ActivitySample { at: string; rooms: number; players: number; pots: { tokenId: string; potAmount: string }[] }
 export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
   perUserLimit: number | null; sold: number; active: boolean; metadata: object; version: number; createdAt: string;

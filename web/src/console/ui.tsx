@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Call, call, calls, curlOf, type Method, newKey, Problem } from "./api";
-import { formatTime, formatUnits, shortID } from "./format";
+import { formatClock, formatTime, formatUnits, zone } from "./format";
 import type { Page, Token } from "./types";
 
 // Reading.
@@ -70,8 +70,9 @@ export function useTokens(): { list: Token[]; decimals: (code: string) => number
 /** What a screen reader says, and the last line of the page: the outcome of an act. */
 export const outcome = signal("");
 
-export function Time({ at }: { at: string | null | undefined }) {
-  return at ? <time dateTime={at} title={at}>{formatTime(at)}</time> : <span class="muted">–</span>;
+/** A time with its zone; with `clock` without the day. */
+export function Time({ at, clock }: { at: string | null | undefined; clock?: boolean }) {
+  return at ? <time dateTime={at} title={at}>{clock ? formatClock(at) : formatTime(at)}</time> : <span class="muted">–</span>;
 }
 
 export function Amount({ units, decimals, code, signed }: {
@@ -90,17 +91,6 @@ export function Badge({ text, tone }: { text: string; tone?: string }) {
   return <span class={"badge " + (tone ?? tones[text] ?? "quiet")}>{text}</span>;
 }
 
-export const PlayerLink = ({ id, name }: { id: number; name?: string }) =>
-  <a href={`#/players/${id}`}>{name ?? "player"} <span class="muted">#{id}</span></a>;
-
-export const RoomLink = ({ id }: { id: string }) => <a href={`#/rooms/${id}`}><code title={id}>{shortID(id)}</code></a>;
-
-/** Returns what a ref of the ledger leads to. */
-export function Ref({ text }: { text: string }) {
-  if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(text)) return <RoomLink id={text} />;
-  return <span class="wrap">{text || "–"}</span>;
-}
-
 /** Says what is wrong, and offers another try. */
 export function ProblemNote({ problem, retry }: { problem: Problem | null; retry?: () => void }) {
   if (!problem) return null;
@@ -115,7 +105,7 @@ export function ProblemNote({ problem, retry }: { problem: Problem | null; retry
 
 export interface Column<T> { head: string; cell: (item: T) => ComponentChildren; num?: boolean }
 
-/** A table whose first column names the row. It scrolls by itself where the screen is narrow. */
+/** A table whose first column names the row. Where the screen is narrow each row is a card. */
 export function Table<T>({ label, columns, items, id, empty }: {
   label: string; columns: Column<T>[]; items: T[] | null; id: (item: T) => string | number; empty: string;
 }) {
@@ -130,8 +120,8 @@ export function Table<T>({ label, columns, items, id, empty }: {
           {items.map((item) => (
             <tr key={id(item)}>
               {columns.map((c, i) => i === 0
-                ? <th key={c.head} scope="row" class={c.num ? "num" : ""}>{c.cell(item)}</th>
-                : <td key={c.head} class={c.num ? "num" : ""}>{c.cell(item)}</td>)}
+                ? <th key={c.head} scope="row" class={c.num ? "num" : ""} data-head={c.head}>{c.cell(item)}</th>
+                : <td key={c.head} class={c.num ? "num" : ""} data-head={c.head}>{c.cell(item)}</td>)}
             </tr>
           ))}
         </tbody>
@@ -139,6 +129,9 @@ export function Table<T>({ label, columns, items, id, empty }: {
     </div>
   );
 }
+
+/** Reads a screen again. */
+export const Refresh = ({ reload }: { reload: () => void }) => <button type="button" onClick={reload}>Refresh</button>;
 
 export const More = ({ more }: { more: (() => void) | null }) =>
   more ? <p><button type="button" onClick={more}>Show more</button></p> : null;
@@ -259,7 +252,7 @@ function OpenDialog({ act, idempotencyKey }: { act: Act; idempotencyKey: string 
           <CallCode call={{ method: act.method, path: act.path, body }} /></details>
         <ProblemNote problem={problem} />
         <div class="actions end">
-          <button type="button" onClick={close}>Keep as it is</button>
+          <button type="button" onClick={close}>{act.title.startsWith("Cancel") ? "Keep as it is" : "Cancel"}</button>
           <button type="submit" class={act.danger ? "danger solid" : "primary"} disabled={busy}>{act.button}</button>
         </div>
       </form>
@@ -269,7 +262,8 @@ function OpenDialog({ act, idempotencyKey }: { act: Act; idempotencyKey: string 
 
 function FieldInput({ field, value, onChange }: { field: Field; value: string; onChange: (value: string) => void }) {
   const id = `field-${field.name}`;
-  const hint = field.hint ? `${id}-hint` : undefined;
+  const says = field.type === "datetime-local" ? [field.hint, `In the zone of this browser, ${zone}`].filter(Boolean).join(". ") : field.hint;
+  const hint = says ? `${id}-hint` : undefined;
   const common = { id, name: field.name, required: field.required, "aria-describedby": hint, value };
   const changed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
   let input: JSX.Element;
@@ -289,23 +283,26 @@ function FieldInput({ field, value, onChange }: { field: Field; value: string; o
     <p class="field">
       <label for={id}>{field.label}</label>
       {input}
-      {field.hint ? <small id={hint} class="muted">{field.hint}</small> : null}
+      {says ? <small id={hint} class="muted">{says}</small> : null}
     </p>
   );
 }
 
 // The API behind it.
 
-function CallCode({ call: made }: { call: Pick<Call, "method" | "path" | "body"> }) {
+const CallCode = ({ call: made }: { call: Pick<Call, "method" | "path" | "body"> }) =>
+  <CopiedCode text={curlOf(made)} label={`${made.method} ${made.path} as a command`} />;
+
+/** Text to paste elsewhere. */
+export function CopiedCode({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
-  const text = curlOf(made);
   const copy = async () => {
     await navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
     setTimeout(() => setCopied(false), 1500);
   };
   return (
     <div class="call">
-      <pre tabIndex={0} aria-label={`${made.method} ${made.path} as a command`}><code>{text}</code></pre>
+      <pre tabIndex={0} aria-label={label}><code>{text}</code></pre>
       <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy"}</button>
     </div>
   );
