@@ -30,7 +30,7 @@ export const questions: [question: string, page: string, place?: string][] = [
   ["sell an item", "/docs/sdk/store", "buy"],
   ["add a friend", "/docs/sdk/people", "add"],
   ["log in with my own accounts", "/docs/sdk/client", "own-sign-in"],
-  ["delete my account", "/docs/sdk/people", "remove-1"],
+  ["delete my account", "/docs/sdk/people", "account-remove"],
   ["submit a score", "/docs/sdk/boards", "submit"],
   ["how do I make a leaderboard", "/docs/first-leaderboard"],
   ["run a tournament with prizes", "/docs/first-tournament"],
@@ -42,7 +42,7 @@ export const questions: [question: string, page: string, place?: string][] = [
   ["how do I handle errors", "/docs/sdk/errors"],
   ["deploy to production", "/docs/guide/deployment"],
   ["PARLOR_REDIS_URL", "/docs/guide/settings"],
-  ["create a server key", "/docs/http/admin", "createServerKey"],
+  ["create a server key", "/docs/http/admin", "addServerKey"],
   ["rate limits", "/docs/guide/limits"],
   ["simulate lag and packet loss", "/docs/sdk/debug"],
 ];
