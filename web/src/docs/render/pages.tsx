@@ -1,5 +1,5 @@
 // Lists the pages of /docs and renders them.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ComponentChildren } from "preact";
 import { readContract } from "./contract";
@@ -8,17 +8,41 @@ import { EventsPage } from "./events";
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
 import { renderMarkdown } from "./markdown";
+import { AreaPage, headingsOf, readAreaText } from "./sdk";
+import { readSDK } from "./sdk_types";
 
-/** Pages that are written for /docs alone: src/docs/content/<name>.md. */
-const content = [
-  { name: "first-game", title: "Your first game" },
-  { name: "first-leaderboard", title: "Your first leaderboard" },
-  { name: "first-tournament", title: "Your first tournament" },
-  { name: "recipes/turn-based", title: "Shared state and turns" },
-  { name: "recipes/arena", title: "A 20 Hz arena" },
-  { name: "recipes/duel", title: "A paid duel" },
-  { name: "recipes/consensus", title: "A match without a game server" },
+/**
+ * Pages that are written for /docs alone: src/docs/content/<folder>/<name>.md. The title of a page is its
+ * heading. Those that are named here come first, in this order; others follow by their names.
+ */
+const groups = [
+  { title: "Start", folder: "start", order: ["index", "script-tag", "vite", "react", "phaser", "canvas", "node"] },
+  { title: "Make a game", folder: "", order: ["first-game", "first-leaderboard", "first-tournament", "origins"] },
+  { title: "Recipes", folder: "recipes", order: ["turn-based", "arena", "duel", "consensus"] },
+  { title: "Engines", folder: "engines", order: [] as string[] },
 ];
+
+interface ContentPage {
+  path: string; // of the page
+  file: string;
+  title: string;
+}
+
+/** Returns the pages of a folder of content. */
+function listContent(root: string, folder: string, order: string[]): ContentPage[] {
+  const base = join(root, "web/src/docs/content", folder);
+  if (!existsSync(base)) return [];
+  const names = readdirSync(base).filter((name) => name.endsWith(".md")).map((name) => name.slice(0, -3))
+    .filter((name) => folder !== "" || name !== "index").sort();
+  const missing = order.filter((name) => !names.includes(name));
+  if (missing.length > 0) throw new Error(`${base} lacks ${missing}`);
+  return [...order, ...names.filter((name) => !order.includes(name))].map((name) => {
+    const file = join(base, `${name}.md`);
+    const title = readFileSync(file, "utf8").match(/^# (.+)$/m)?.[1]?.replace(/[`*]/g, "");
+    if (!title) throw new Error(`${file} has no heading`);
+    return { file, title, path: ["/docs", folder, name].filter((part) => part !== "" && part !== "index").join("/") };
+  });
+}
 
 /** Documents of the repository: docs/<name>.md. */
 const guides = [
@@ -55,11 +79,13 @@ function linkOfDocument(href: string): string | null {
 export async function renderPages(root: string): Promise<Map<string, string>> {
   const contract = readContract(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
+  const content = groups.map(({ title, folder, order }) => ({ title, pages: listContent(root, folder, order) }));
+  const areas = readSDK(root);
   const nav: NavGroup[] = [
-    {
-      title: "Make a game",
-      pages: [{ href: "/docs", title: "Where to start" }, ...content.map(({ name, title }) => ({ href: `/docs/${name}`, title }))],
-    },
+    { title: "Documentation", pages: [{ href: "/docs", title: "Where to start" }] },
+    ...content.filter(({ pages }) => pages.length > 0)
+      .map(({ title, pages }) => ({ title, pages: pages.map((one) => ({ href: one.path, title: one.title })) })),
+    { title: "SDK", pages: areas.map(({ name, title }) => ({ href: `/docs/sdk/${name}`, title })) },
     {
       title: "Reference",
       pages: [
@@ -91,7 +117,13 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
   };
 
   addMarkdown("/docs", read("web/src/docs/content/index.md"));
-  for (const { name } of content) addMarkdown(`/docs/${name}`, read(`web/src/docs/content/${name}.md`));
+  for (const { path, file } of content.flatMap((group) => group.pages)) addMarkdown(path, readFileSync(file, "utf8"));
+  for (const area of areas) {
+    const text = readAreaText(area, read(`web/src/docs/content/sdk/${area.name}.md`));
+    add(`/docs/sdk/${area.name}`, area.title, <AreaPage area={area} text={text} areas={areas} contract={contract} />, {
+      contents: headingsOf(area, text),
+    });
+  }
   for (const { name } of guides) addMarkdown(`/docs/guide/${name}`, read(`docs/${name}.md`), linkOfDocument);
 
   add("/docs/http", "HTTP reference", <Overview contract={contract} />);

@@ -196,8 +196,7 @@ export function readSDK(root: string): Area[] {
   });
   addRoomEvents(areas, parse(events));
   checkSentences(areas);
-  return areas.filter((area) => area.subjects.length > 0 || Object.keys(sources.find(({ name }) => name === area.name)!.subjects).length === 0)
-    .filter(({ name, subjects }) => name !== "react" || subjects.length > 0);
+  return areas;
 }
 
 /** The events of a room are those of the service, so that their names stand in a generated file. */
