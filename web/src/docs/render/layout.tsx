@@ -49,10 +49,18 @@ function Page({ path, title, nav, contents = [], script, children }: PageProps) 
         <a class="skip" href="#main">Skip to the text</a>
         <header class="top">
           <a class="brand" href="/docs"><Mark />Parlor <span>docs</span></a>
+          <form id="search" class="search" role="search" hidden>
+            <input
+              type="text" placeholder="Search (/)" aria-label="Search the documentation" autocomplete="off" spellcheck={false}
+              enterKeyHint="go" role="combobox" aria-expanded="false" aria-controls="hits" aria-autocomplete="list" aria-keyshortcuts="/"
+            />
+            <ul id="hits" role="listbox" aria-label="Hits" hidden />
+            <output class="visually-hidden" role="status" />
+          </form>
           <nav aria-label="Sections">
-            <a href="/docs/first-game">First game</a>
+            <a href="/docs/start">Install</a>
+            <a href="/docs/sdk/client">SDK</a>
             <a href="/docs/http">HTTP</a>
-            <a href="/docs/events">Events</a>
             <a href="/docs/errors">Errors</a>
           </nav>
           <button type="button" data-act="theme" class="theme" hidden>

@@ -8,6 +8,7 @@ import { EventsPage } from "./events";
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
 import { renderMarkdown } from "./markdown";
+import { contributorGroup, writeIndex, type SearchPage } from "./search_index";
 import { AreaPage, headingsOf, readAreaText } from "./sdk";
 import { readSDK } from "./sdk_types";
 
@@ -75,8 +76,8 @@ function linkOfDocument(href: string): string | null {
   return page && (anchor ? `${page}#${anchor}` : page);
 }
 
-/** Returns the pages of /docs by file name. root is the repository. */
-export async function renderPages(root: string): Promise<Map<string, string>> {
+/** Returns the pages of /docs by file name, and the index of the search. root is the repository. */
+export async function renderPages(root: string): Promise<{ pages: Map<string, string>; index: string }> {
   const contract = readContract(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
   const content = groups.map(({ title, folder, order }) => ({ title, pages: listContent(root, folder, order) }));
@@ -98,18 +99,23 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
         { href: "/docs/try", title: "Try it" },
       ],
     },
-    ...[["operator", "Operate"], ["contributor", "How it works"]].map(([audience, title]) => ({
+    ...[["operator", "Operate"], ["contributor", contributorGroup]].map(([audience, title]) => ({
       title: title!,
       pages: guides.filter((one) => one.audience === audience).map((one) => ({ href: `/docs/guide/${one.name}`, title: one.title })),
     })),
   ];
   const pages = new Map<string, string>();
+  const found: SearchPage[] = []; // what the search finds
+  const groupOf = (path: string) => nav.find((group) => group.pages.some(({ href }) => href === path))?.title
+    ?? (path.startsWith("/docs/close/") ? "Close codes" : "Errors");
   const add = (
     path: string, title: string, children: ComponentChildren,
     more: { contents?: { id: string; text: string }[]; script?: string; file?: string } = {},
   ) => {
     const file = more.file ?? (path === "/docs" ? "index.html" : `${path.slice("/docs/".length)}.html`);
-    pages.set(file, renderPage({ path, title, nav, contents: more.contents, script: more.script, children }));
+    const html = renderPage({ path, title, nav, contents: more.contents, script: more.script, children });
+    pages.set(file, html);
+    if (!more.file && file !== "404.html") found.push({ path, title, group: groupOf(path), html });
   };
   const addMarkdown = (path: string, text: string, link?: (href: string) => string | null) => {
     const { html, title, headings } = renderMarkdown(text, link);
@@ -155,5 +161,5 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
       <p class="lead">Choose one from the list, or begin <a href="/docs">at the start</a>.</p>
     </>
   ));
-  return pages;
+  return { pages, index: writeIndex(found) };
 }
