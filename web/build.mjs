@@ -20,7 +20,14 @@ const web = dirname(fileURLToPath(import.meta.url));
 const sections = [
   {
     name: "docs",
-    entries: { docs: "src/docs/docs.ts", try: "src/docs/try.ts", "docs-style": "src/docs/docs.css" },
+    entries: {
+      docs: "src/docs/docs.ts", try: "src/docs/try.ts", examples: "src/docs/examples.ts", "docs-style": "src/docs/docs.css",
+      ...Object.fromEntries(["canvas", "arena", "turn_based", "duel", "phaser"]
+        .map((name) => [`example-${name}`, `../sdk/examples/${name}.ts`])),
+    },
+    alias: { "@parlor-games/sdk": "./src/docs/player.ts" }, // of the examples
+    target: "es2022", // they wait for the client at their top; browsers that load modules know it
+    legalComments: "eof", // Phaser's licence
     pages: renderDocs,
   },
   { name: "console", entries: { console: "src/console/console.tsx", style: "src/console/style.css" } },
@@ -70,10 +77,11 @@ async function buildSection(section) {
     minify: true,
     splitting: true,
     format: "esm",
-    target: ["es2020"],
+    target: section.target ?? "es2020",
+    alias: section.alias,
     jsx: "automatic",
     jsxImportSource: "preact",
-    legalComments: "none",
+    legalComments: section.legalComments ?? "none",
     charset: "utf8",
     loader: { ".svg": "file", ".png": "file" },
     external: ["/sdk/*"],

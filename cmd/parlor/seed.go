@@ -221,8 +221,9 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 				Name: seededGameName, Origins: origins, SignupGrant: &games.SignupGrantInput{
 					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny,
 				},
-				// The examples of the documents have rooms of both kinds.
+				// The examples of the documents have rooms of both kinds, and one has a board as shared state.
 				Settings: games.SettingsPatch{
+					StateKeys:   &games.StateKeys{"cells.": games.WriterOwner},
 					Settlements: &[]games.Settlement{games.SettledByServer, games.SettledByConsensus},
 				},
 			})

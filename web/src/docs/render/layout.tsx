@@ -103,3 +103,20 @@ const Groups = ({ nav, path }: { nav: NavGroup[]; path: string }) => (
 
 /** Returns a whole page as HTML. */
 export const renderPage = (props: PageProps) => `<!doctype html>\n${renderToString(<Page {...props} />)}\n`;
+
+/** Returns a page that has nothing but a script, for a frame. */
+export const renderFrame = (title: string, script: string) => `<!doctype html>\n${renderToString(
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>{title}</title>
+      <link rel="icon" href="data:," />
+      <link rel="stylesheet" href="{{asset theme.css}}" />
+      <link rel="stylesheet" href="{{asset docs-style.css}}" />
+      <script src="{{asset early.js}}" />
+      <script type="module" src={`{{asset ${script}}}`} />
+    </head>
+    <body class="frame" />
+  </html>,
+)}\n`;

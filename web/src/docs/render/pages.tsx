@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { readContract } from "./contract";
 import { ClientCodePage, ClosePage, ClosesPage, ErrorPage, ErrorsPage } from "./errors";
 import { EventsPage } from "./events";
+import { ExamplePage, ExamplesPage, examples, renderExampleFrame } from "./examples";
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
 import { renderMarkdown } from "./markdown";
@@ -86,6 +87,13 @@ export async function renderPages(root: string): Promise<{ pages: Map<string, st
     { title: "Documentation", pages: [{ href: "/docs", title: "Where to start" }] },
     ...content.filter(({ pages }) => pages.length > 0)
       .map(({ title, pages }) => ({ title, pages: pages.map((one) => ({ href: one.path, title: one.title })) })),
+    {
+      title: "Examples",
+      pages: [
+        { href: "/docs/examples", title: "All examples" },
+        ...examples.map(({ name, title }) => ({ href: `/docs/examples/${name}`, title })),
+      ],
+    },
     { title: "SDK", pages: areas.map(({ name, title }) => ({ href: `/docs/sdk/${name}`, title })) },
     {
       title: "Reference",
@@ -131,6 +139,15 @@ export async function renderPages(root: string): Promise<{ pages: Map<string, st
     });
   }
   for (const { name } of guides) addMarkdown(`/docs/guide/${name}`, read(`docs/${name}.md`), linkOfDocument);
+
+  add("/docs/examples", "Examples", <ExamplesPage />);
+  for (const example of examples) {
+    const path = `/docs/examples/${example.name}`;
+    const page = (isPlayable: boolean) => <ExamplePage root={root} example={example} isPlayable={isPlayable} />;
+    add(path, example.title, page(false));
+    add(path, example.title, page(true), { file: `examples/${example.name}.dev.html`, script: "examples.js" });
+    pages.set(`examples/${example.name}/frame.dev.html`, renderExampleFrame(example));
+  }
 
   add("/docs/http", "HTTP reference", <Overview contract={contract} />);
   for (const { name } of contract.tags) {
