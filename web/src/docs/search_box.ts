@@ -19,8 +19,9 @@ export function startSearch(form: HTMLFormElement): void {
 
   function mark(n: number): void {
     chosen = n;
-    [...list.children].forEach((hit, i) => hit.setAttribute("aria-selected", String(i === n)));
-    const hit = list.children[n];
+    const hits = [...list.querySelectorAll("a")];
+    hits.forEach((hit, i) => hit.setAttribute("aria-selected", String(i === n)));
+    const hit = hits[n];
     if (hit) field.setAttribute("aria-activedescendant", hit.id);
     else field.removeAttribute("aria-activedescendant");
     hit?.scrollIntoView({ block: "nearest" });
@@ -35,9 +36,10 @@ export function startSearch(form: HTMLFormElement): void {
     const hits = find(field.value);
     list.replaceChildren(...hits.map((hit, n) => {
       const item = document.createElement("li");
-      item.id = `hit-${n}`;
-      item.setAttribute("role", "option");
+      item.setAttribute("role", "none");
       const link = document.createElement("a");
+      link.id = `hit-${n}`;
+      link.setAttribute("role", "option");
       link.href = hit.address;
       link.tabIndex = -1;
       const note = document.createElement("span");
@@ -53,7 +55,7 @@ export function startSearch(form: HTMLFormElement): void {
   }
 
   function go(): void {
-    const link = list.hidden ? null : list.children[chosen]?.querySelector("a");
+    const link = list.hidden ? null : list.querySelectorAll("a")[chosen];
     if (!link) return;
     close();
     field.blur();
