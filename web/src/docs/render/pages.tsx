@@ -9,7 +9,7 @@ import { ExamplePage, ExamplesPage, examples, renderExampleFrame } from "./examp
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
 import { renderMarkdown } from "./markdown";
-import { contributorGroup, writeIndex, type SearchPage } from "./search_index";
+import { contributorGroup, textOf, writeIndex, type SearchPage } from "./search_index";
 import { AreaPage, headingsOf, readAreaText } from "./sdk";
 import { readSDK } from "./sdk_types";
 
@@ -178,5 +178,26 @@ export async function renderPages(root: string): Promise<{ pages: Map<string, st
       <p class="lead">Choose one from the list, or begin <a href="/docs">at the start</a>.</p>
     </>
   ));
+  pages.set("llms.txt", writeLLMs(nav, found));
   return { pages, index: writeIndex(found) };
+}
+
+/** Returns the list of pages for language models, in the format of llmstxt.org. The addresses are of this node. */
+function writeLLMs(nav: NavGroup[], found: SearchPage[]): string {
+  const noteOf = (path: string) => {
+    const html = found.find((one) => one.path === path)?.html.match(/<main[^>]*>[\s\S]*?<\/h1>[\s\S]*?<p[^>]*>([\s\S]*?)<\/p>/)?.[1] ?? "";
+    const text = textOf(html);
+    return text.match(/^.*?[.:](?= |$)/)?.[0].replace(/:$/, ".") ?? text;
+  };
+  return [
+    "# Parlor", "",
+    "> The backend of a web game: rooms with stakes, wallets, purchases, saves and real-time events, for pages, game servers",
+    "> and operators. A node serves this documentation, and the SDK at /sdk/v1.js, of the version that it runs.", "",
+    "The contracts are /openapi.yaml (HTTP) and /asyncapi.yaml (WebSockets). Every error code has a page,",
+    "/docs/errors/<code>. Amounts are decimal strings; programs use the members whose names end in Amount.", "",
+    ...nav.flatMap(({ title, pages }) => [
+      `## ${title}`, "",
+      ...pages.map((one) => `- [${one.title}](${one.href})${noteOf(one.href) && `: ${noteOf(one.href)}`}`), "",
+    ]),
+  ].join("\n");
 }

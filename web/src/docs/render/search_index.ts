@@ -26,7 +26,8 @@ function weightOf(path: string, isForContributors: boolean): number {
 export const contributorGroup = "How it works";
 
 const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": "\"", "&#39;": "'" };
-const textOf = (html: string) => html.replace(/<[^>]+>/g, " ").replace(/&[#\w]+;/g, (one) => entities[one] ?? " ").replace(/\s+/g, " ").trim();
+/** Returns the text of HTML. */
+export const textOf = (html: string) => html.replace(/<[^>]+>/g, " ").replace(/&[#\w]+;/g, (one) => entities[one] ?? " ").replace(/\s+/g, " ").trim();
 
 // Commonest terms say little, and have the longest lists.
 const mostSections = 220;
