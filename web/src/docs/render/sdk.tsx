@@ -62,9 +62,15 @@ function linkTypes(code: string, links: Links): string {
       !link && links.has(name) ? `<a href="${links.get(name)}">${name}</a>` : whole);
 }
 
-/** Schemas of events stand on the page of the events. */
-let eventSchemas = new Set<string>();
-const schemaAddress = (name: string) => `${eventSchemas.has(name) ? "/docs/events" : "/docs/http/schemas"}#${name}`;
+/** The names of the schemas of openapi.yaml. Others are the data of an event, such as RoomJoinedData. */
+let schemaNames = new Set<string>();
+
+/** Returns where a schema is described. */
+function schemaAddress(name: string): string {
+  if (schemaNames.has(name)) return `/docs/http/schemas#${name}`;
+  const [subject, ...rest] = name.replace(/Data$/, "").split(/(?=[A-Z])/).map((word) => word.toLowerCase());
+  return `/docs/events#${[subject, rest.join("_")].filter(Boolean).join(".")}`;
+}
 
 /** Renders a sentence; each code of an error in it leads to its page. */
 function Sentence({ text, codes }: { text: string; codes: Set<string> }) {
@@ -153,7 +159,7 @@ export const headingsOf = (area: Area, text: AreaText): Heading[] => [
 
 /** AreaPage is the reference of an area. */
 export function AreaPage({ area, text, areas, contract }: { area: Area; text: AreaText; areas: Area[]; contract: Contract }) {
-  eventSchemas = new Set(Object.keys(contract.events.schemas));
+  schemaNames = new Set(Object.keys(contract.schemas));
   const docs = new Map(areas.flatMap((one) => [...one.subjects, ...one.types].map(({ name, doc }) => [name, doc] as [string, string])));
   const codes = new Set([...contract.errors, ...contract.clientCodes].map(({ code }) => code));
   const shown = { area, text, links: linksOf(areas), docs, codes, contract };
