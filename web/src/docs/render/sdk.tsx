@@ -62,12 +62,13 @@ function linkTypes(code: string, links: Links): string {
       !link && links.has(name) ? `<a href="${links.get(name)}">${name}</a>` : whole);
 }
 
-/** The names of the schemas of openapi.yaml. Others are the data of an event, such as RoomJoinedData. */
-let schemaNames = new Set<string>();
+/** The addresses of named schemas. Other names are the data of an event, such as RoomJoinedData. */
+let schemaAddresses = new Map<string, string>();
 
 /** Returns where a schema is described. */
 function schemaAddress(name: string): string {
-  if (schemaNames.has(name)) return `/docs/http/schemas#${name}`;
+  const address = schemaAddresses.get(name);
+  if (address) return address;
   const [subject, ...rest] = name.replace(/Data$/, "").split(/(?=[A-Z])/).map((word) => word.toLowerCase());
   return `/docs/events#${[subject, rest.join("_")].filter(Boolean).join(".")}`;
 }
@@ -159,7 +160,11 @@ export const headingsOf = (area: Area, text: AreaText): Heading[] => [
 
 /** AreaPage is the reference of an area. */
 export function AreaPage({ area, text, areas, contract }: { area: Area; text: AreaText; areas: Area[]; contract: Contract }) {
-  schemaNames = new Set(Object.keys(contract.schemas));
+  const place = (page: string) => (name: string) => [name, `${page}#${name}`] as const;
+  schemaAddresses = new Map([
+    ...Object.keys(contract.events.schemas).map(place("/docs/events")),
+    ...Object.keys(contract.schemas).map(place("/docs/http/schemas")),
+  ]);
   const docs = new Map(areas.flatMap((one) => [...one.subjects, ...one.types].map(({ name, doc }) => [name, doc] as [string, string])));
   const codes = new Set([...contract.errors, ...contract.clientCodes].map(({ code }) => code));
   const shown = { area, text, links: linksOf(areas), docs, codes, contract };
