@@ -19,7 +19,7 @@ export function readAreaText(area: Area, text: string): AreaText {
   const examples = new Map<string, string>();
   const prose = [intro!];
   for (const section of sections) {
-    const member = section.match(/^## `([\w.]+)`\n/)?.[1];
+    const member = section.match(/^## `([\w.-]+)`\n/)?.[1];
     if (!member) prose.push(section);
     else {
       if (!area.subjects.some((one) => one.members.some((each) => idOf(one, each, area) === member))) {
