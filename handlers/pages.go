@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
@@ -15,6 +16,19 @@ func (s *Server) pages() map[string]*web.Site {
 		"/play": web.Play(s.DevPages),
 		"/sdk":  web.SDK(),
 	}
+}
+
+// handleRoot adds the address of the node itself to the router. It sends a browser to the demo or,
+// where there is none, to the documentation.
+func (s *Server) handleRoot() {
+	target := "/docs"
+	if s.DevPages {
+		target = "/play"
+	}
+	s.engine.GET("/", s.ginHandler(&route{path: "/", handle: func(r *request) (response, error) {
+		r.setHeader("Location", target)
+		return response{status: http.StatusFound}, nil // with no-store, as every response without an ETag
+	}}))
 }
 
 // handlePages adds a section to the router.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -41,6 +43,20 @@ func TestPagesAreServedWithTheirOwnPolicy(t *testing.T) {
 		t.Errorf("HEAD /docs is %d %.80s", head.StatusCode, body)
 	}
 	f.expectError(http.StatusMethodNotAllowed, "method_not_allowed", "POST", "/docs", "", "")
+}
+
+func TestTheRootLeadsToThePlayground(t *testing.T) {
+	for _, dev := range []bool{false, true} {
+		f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.DevPages = dev })
+		want := map[bool]string{false: "/docs", true: "/play"}[dev]
+		r := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", f.url+"/", nil))(t)
+		resp := testkit.Must(http.DefaultTransport.RoundTrip(r))(t)
+		_ = resp.Body.Close()
+		h := resp.Header
+		if resp.StatusCode != http.StatusFound || h.Get("Location") != want || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("dev %v: / is %d %v", dev, resp.StatusCode, h)
+		}
+	}
 }
 
 func TestTheDemoIsNotServedInProduction(t *testing.T) {

@@ -142,6 +142,7 @@ func New(deps Deps) (*Server, error) {
 		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
+	s.handleRoot()
 	for prefix, section := range s.pages() {
 		s.handlePages(prefix, section)
 	}

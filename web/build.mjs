@@ -12,14 +12,22 @@ const web = dirname(fileURLToPath(import.meta.url));
 
 /**
  * The sections of a node. `entries` are bundled to assets/ under names with a hash. `pages` returns
- * the HTML files by name; without it they are the HTML files of the section's folder. In both,
+ * the HTML files by name, and the text of the module search-index; without it they are the HTML files of
+ * the section's folder. In both,
  * {{asset main.js}} is the address of an entry. Every section has {{asset theme.css}}, the shared style,
  * and {{asset early.js}}, which a page loads in its head before anything is shown.
  */
 const sections = [
   {
     name: "docs",
-    entries: { docs: "src/docs/docs.ts", try: "src/docs/try.ts", "docs-style": "src/docs/docs.css" },
+    entries: {
+      docs: "src/docs/docs.ts", try: "src/docs/try.ts", examples: "src/docs/examples.ts", "docs-style": "src/docs/docs.css",
+      ...Object.fromEntries(["canvas", "arena", "turn_based", "duel", "phaser"]
+        .map((name) => [`example-${name}`, `../sdk/examples/${name}.ts`])),
+    },
+    alias: { "@parlor-games/sdk": "./src/docs/player.ts" }, // of the examples
+    target: "es2022", // they wait for the client at their top; browsers that load modules know it
+    legalComments: "eof", // Phaser's licence
     pages: renderDocs,
   },
   { name: "console", entries: { console: "src/console/console.tsx", style: "src/console/style.css" } },
@@ -40,11 +48,23 @@ const sourceTexts = {
   },
 };
 
+/** Gives the modules that a section makes while it is built, by name. */
+const madeModules = (modules) => ({
+  name: "made modules",
+  setup(build) {
+    build.onResolve({ filter: /^search-index$/ }, ({ path }) => ({ path, namespace: "made" }));
+    build.onLoad({ filter: /./, namespace: "made" }, ({ path }) => ({
+      contents: `export default ${JSON.stringify(modules[path])}`, loader: "js",
+    }));
+  },
+});
+
 const compressible = /\.(html|css|js|mjs|svg|json|txt|map)$/;
 
 /** Returns the files of a section: a Map from the name below dist/<section> to the content. */
 async function buildSection(section) {
   const folder = join(web, "src", section.name);
+  const { pages, index } = section.pages ? await section.pages() : { pages: readPages(folder) };
   const result = await esbuild.build({
     absWorkingDir: web,
     entryPoints: { theme: "src/shared/theme.css", early: "src/shared/early.ts", ...section.entries },
@@ -57,14 +77,15 @@ async function buildSection(section) {
     minify: true,
     splitting: true,
     format: "esm",
-    target: ["es2020"],
+    target: section.target ?? "es2020",
+    alias: section.alias,
     jsx: "automatic",
     jsxImportSource: "preact",
-    legalComments: "none",
+    legalComments: section.legalComments ?? "none",
     charset: "utf8",
     loader: { ".svg": "file", ".png": "file" },
     external: ["/sdk/*"],
-    plugins: [sourceTexts],
+    plugins: [sourceTexts, madeModules({ "search-index": index })],
     metafile: true,
     write: false,
     logLevel: "warning",
@@ -77,7 +98,6 @@ async function buildSection(section) {
     const entry = result.metafile.outputs[relative(web, output.path)]?.entryPoint;
     if (entry) assets[name.replace(/^assets\//, "").replace(/-[0-9A-Z]{8}(?=\.\w+$)/, "")] = `/${section.name}/${name}`;
   }
-  const pages = section.pages ? await section.pages() : readPages(folder);
   for (const [name, html] of pages) {
     files.set(name, Buffer.from(html.replace(/\{\{asset ([\w.-]+)\}\}/g, (_, asset) => {
       if (!assets[asset]) throw new Error(`${section.name}/${name}: there is no asset ${asset}`);

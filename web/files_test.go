@@ -288,5 +288,13 @@ func TestOnlyDeveloperModeSendsRequestsFromDocs(t *testing.T) {
 		if Docs(dev).Has("/docs/try.dev") {
 			t.Errorf("dev %v: the page has two addresses", dev)
 		}
+		page := get(Docs(dev), "/docs/examples/canvas").Header.Get("Content-Security-Policy")
+		if strings.Contains(page, "frame-src 'self'") != dev || strings.Contains(page, "connect-src") {
+			t.Errorf("dev %v: an example has the policy %s", dev, page)
+		}
+		if frame := get(Docs(dev), "/docs/examples/canvas/frame"); (frame.StatusCode == http.StatusOK) != dev ||
+			strings.Contains(frame.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") != dev {
+			t.Errorf("dev %v: the frame of an example is %d %v", dev, frame.StatusCode, frame.Header)
+		}
 	}
 }

@@ -8,10 +8,12 @@ import (
 
 // policy is the Content-Security-Policy of a section: the things that a browser lets its pages do.
 // Every page may load scripts, styles and images of its own host and nothing else; none may have a
-// script or a style in its HTML, evaluate text, or be framed.
+// script or a style in its HTML, or evaluate text. Other origins may frame none.
 type policy struct {
 	connect bool // scripts may call the node, over HTTP and WebSocket
 	forms   bool // forms may be sent to the node
+	frames  bool // the page may have frames of the node
+	framed  bool // the page may be a frame of another page of the node
 }
 
 // hostHeader matches a host that can stand in a policy: a semicolon or a space would end the
@@ -35,7 +37,14 @@ func (p policy) contentSecurityPolicy(host string) string {
 	if p.forms {
 		form = "form-action 'self'"
 	}
-	return strings.Join(append(directives, "base-uri 'none'", form, "frame-ancestors 'none'"), "; ")
+	if p.frames {
+		directives = append(directives, "frame-src 'self'")
+	}
+	ancestors := "frame-ancestors 'none'"
+	if p.framed {
+		ancestors = "frame-ancestors 'self'"
+	}
+	return strings.Join(append(directives, "base-uri 'none'", form, ancestors), "; ")
 }
 
 // set sets the security headers of a page.

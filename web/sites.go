@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/parlor-games/parlor/sdk"
@@ -13,8 +14,8 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Docs returns the documentation, at /docs. With dev, its page /docs/try may send requests to the
-// node; no other page of /docs may do that.
+// Docs returns the documentation, at /docs. With dev, /docs/try may send requests to the node, and
+// the examples are played in frames; no other page of /docs may do that.
 func Docs(dev bool) *Site {
 	if dev {
 		return devDocs()
@@ -23,21 +24,38 @@ func Docs(dev bool) *Site {
 }
 
 var (
-	docs    = section("docs", policy{}, dropTryPage)
-	devDocs = section("docs", policy{}, enableTryPage)
+	docs    = section("docs", policy{}, dropDevPages)
+	devDocs = section("docs", policy{}, enableDevPages)
 )
 
-const (
-	tryPage    = "try"
-	devTryPage = "try.dev"
-)
+// devPage is the end of the name of a page that takes the place of another in developer mode.
+const devPage = ".dev"
 
-func dropTryPage(s *Site) { delete(s.files, devTryPage) }
+func dropDevPages(s *Site) {
+	for name := range s.files {
+		if strings.HasSuffix(name, devPage) {
+			delete(s.files, name)
+		}
+	}
+}
 
-func enableTryPage(s *Site) {
-	s.files[tryPage] = s.files[devTryPage]
-	s.files[tryPage].policy = policy{connect: true}
-	delete(s.files, devTryPage)
+func enableDevPages(s *Site) {
+	for name, f := range s.files {
+		place, ok := strings.CutSuffix(name, devPage)
+		if !ok {
+			continue
+		}
+		switch {
+		case path.Base(place) == "frame":
+			f.policy = policy{connect: true, framed: true}
+		case path.Dir(place) == "examples":
+			f.policy = policy{frames: true}
+		default:
+			f.policy = policy{connect: true}
+		}
+		s.files[place] = f
+	}
+	dropDevPages(s)
 }
 
 // Console returns the operator's console, at /console.

@@ -117,7 +117,7 @@ func readDocuments(t *testing.T, visit func(path, text string)) {
 // checkUnrun returns what is wrong with a block that is not a command.
 func checkUnrun(b block) error {
 	switch b.language {
-	case "text", "typescript", "html", "xml":
+	case "text", "typescript", "tsx", "html", "xml":
 		return nil
 	case "json":
 		var value any

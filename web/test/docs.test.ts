@@ -8,7 +8,7 @@ import { startBrowser, startNode, type Node } from "./node";
 
 const dist = join(import.meta.dirname, "../dist/docs");
 const paths = readdirSync(dist, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".html.br") && !name.startsWith("404") && !name.startsWith("try.dev"))
+  .filter((name) => name.endsWith(".html.br") && !name.startsWith("404") && !name.endsWith(".dev.html.br"))
   .map((name) => `/docs/${name.replace(/(index)?\.html\.br$/, "")}`.replace(/\/$/, ""))
   .sort();
 
@@ -40,7 +40,7 @@ test("every page has its text, and every link leads to a page and a place on it"
     expect(html, `${path} has an inline script`).not.toMatch(/<script(?![^>]* src=)/);
     expect(html, `${path} has an inline style`).not.toMatch(/<style|\sstyle=/);
     for (const [, href] of html.matchAll(/href="([^"]+)"/g)) {
-      if (/^(data:|https:)/.test(href!) || href!.startsWith("/docs/assets/") || href!.endsWith("api.yaml") || href === "/play") continue;
+      if (/^(data:|https:)/.test(href!) || href!.startsWith("/docs/assets/") || href!.endsWith("api.yaml") || /^\/(play|docs\/llms.txt)$/.test(href!)) continue;
       const [target, anchor] = href!.split("#") as [string, string?];
       const there = pages.get(target === "" ? path : target.split("?")[0]!);
       if (!there || anchor && !there.includes(`id="${anchor}"`)) broken.push(`${path}: ${href}`);
@@ -95,9 +95,9 @@ async function findFaults(take: () => string | undefined): Promise<string[]> {
     (await findViolations(page)).forEach(complain);
     await page.emulateMedia({ colorScheme: "dark" });
     (await findViolations(page, ["color-contrast"])).forEach(complain);
-    await page.setViewportSize({ width: 390, height: 844 });
+    await page.setViewportSize({ width: 320, height: 700 });
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    if (width > 390) complain(`scrolls sideways: ${width} of 390`);
+    if (width > 320) complain(`scrolls sideways: ${width} of 320`);
   }
   await context.close();
   return faults;

@@ -52,7 +52,10 @@ function curlOf(operation: Operation, schemas: Record<string, Schema>): string {
     parts.push(`-H "Idempotency-Key: $(uuidgen)"`);
   }
   const body = sampleBody(operation, schemas);
-  if (body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body)}'`);
+  if (body !== undefined) {
+    const line = JSON.stringify(body);
+    parts.push(`-H 'Content-Type: application/json'`, `-d '${line.length <= 80 ? line : JSON.stringify(body, null, 2)}'`);
+  }
   return parts.join(" \\\n  ");
 }
 

@@ -49,10 +49,18 @@ function Page({ path, title, nav, contents = [], script, children }: PageProps) 
         <a class="skip" href="#main">Skip to the text</a>
         <header class="top">
           <a class="brand" href="/docs"><Mark />Parlor <span>docs</span></a>
+          <form id="search" class="search" role="search" hidden>
+            <input
+              type="text" placeholder="Search (/)" aria-label="Search the documentation" autocomplete="off" spellcheck={false}
+              enterKeyHint="go" role="combobox" aria-expanded="false" aria-controls="hits" aria-autocomplete="list" aria-keyshortcuts="/"
+            />
+            <ul id="hits" role="listbox" aria-label="Hits" hidden />
+            <output class="visually-hidden" role="status" />
+          </form>
           <nav aria-label="Sections">
-            <a href="/docs/first-game">First game</a>
+            <a href="/docs/start">Install</a>
+            <a href="/docs/sdk/client">SDK</a>
             <a href="/docs/http">HTTP</a>
-            <a href="/docs/events">Events</a>
             <a href="/docs/errors">Errors</a>
           </nav>
           <button type="button" data-act="theme" class="theme" hidden>
@@ -95,3 +103,20 @@ const Groups = ({ nav, path }: { nav: NavGroup[]; path: string }) => (
 
 /** Returns a whole page as HTML. */
 export const renderPage = (props: PageProps) => `<!doctype html>\n${renderToString(<Page {...props} />)}\n`;
+
+/** Returns a page that has nothing but a script, for a frame. */
+export const renderFrame = (title: string, script: string) => `<!doctype html>\n${renderToString(
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>{title}</title>
+      <link rel="icon" href="data:," />
+      <link rel="stylesheet" href="{{asset theme.css}}" />
+      <link rel="stylesheet" href="{{asset docs-style.css}}" />
+      <script src="{{asset early.js}}" />
+      <script type="module" src={`{{asset ${script}}}`} />
+    </head>
+    <body class="frame" />
+  </html>,
+)}\n`;

@@ -68,6 +68,7 @@ export function renderMarkdown(text: string, link: (href: string) => string | nu
       link({ href, tokens }) {
         const address = link(href);
         const inner = this.parser.parseInline(tokens);
+        if (/^https?:/.test(href) && !URL.canParse(href)) return `<code>${inner}</code>`; // such as https://host:port
         return address === null ? inner : `<a href="${escapeHTML(address)}">${inner}</a>`;
       },
       html: () => "", // comments only; pages of the project have no HTML of their own

@@ -1,30 +1,50 @@
 // Lists the pages of /docs and renders them.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ComponentChildren } from "preact";
 import { readContract } from "./contract";
 import { ClientCodePage, ClosePage, ClosesPage, ErrorPage, ErrorsPage } from "./errors";
 import { EventsPage } from "./events";
+import { ExamplePage, ExamplesPage, examples, renderExampleFrame } from "./examples";
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
 import { renderMarkdown } from "./markdown";
+import { contributorGroup, textOf, writeIndex, type SearchPage } from "./search_index";
+import { AreaPage, headingsOf, readAreaText } from "./sdk";
+import { readSDK } from "./sdk_types";
 
-/** Pages that are written for /docs alone: src/docs/content/<name>.md. */
-const content = [
-  { name: "first-game", title: "Your first game" },
-  { name: "first-leaderboard", title: "Your first leaderboard" },
-  { name: "first-tournament", title: "Your first tournament" },
-  { name: "recipes/turn-based", title: "Shared state and turns" },
-  { name: "recipes/arena", title: "A 20 Hz arena" },
-  { name: "recipes/duel", title: "A paid duel" },
-  { name: "recipes/consensus", title: "A match without a game server" },
-  { name: "recipes/discord", title: "A Discord Activity" },
-  { name: "recipes/crazygames", title: "A game on CrazyGames" },
-  { name: "recipes/poki", title: "A game on Poki" },
-  { name: "engines/godot", title: "Godot 4" },
-  { name: "engines/unity", title: "Unity WebGL" },
-  { name: "engines/defold", title: "Defold" },
+/**
+ * Pages that are written for /docs alone: src/docs/content/<folder>/<name>.md. The title of a page is its
+ * heading. Those that are named here come first, in this order; others follow by their names.
+ */
+const groups = [
+  { title: "Start", folder: "start", order: ["index", "script-tag", "vite", "react", "phaser", "canvas", "node"] },
+  { title: "Make a game", folder: "", order: ["first-game", "first-leaderboard", "first-tournament", "origins"] },
+  { title: "Recipes", folder: "recipes", order: ["turn-based", "arena", "duel", "consensus"] },
+  { title: "Engines", folder: "engines", order: [] as string[] },
 ];
+
+interface ContentPage {
+  path: string; // of the page
+  file: string;
+  title: string;
+}
+
+/** Returns the pages of a folder of content. */
+function listContent(root: string, folder: string, order: string[]): ContentPage[] {
+  const base = join(root, "web/src/docs/content", folder);
+  if (!existsSync(base)) return [];
+  const names = readdirSync(base).filter((name) => name.endsWith(".md")).map((name) => name.slice(0, -3))
+    .filter((name) => folder !== "" || name !== "index").sort();
+  const missing = order.filter((name) => !names.includes(name));
+  if (missing.length > 0) throw new Error(`${base} lacks ${missing}`);
+  return [...order, ...names.filter((name) => !order.includes(name))].map((name) => {
+    const file = join(base, `${name}.md`);
+    const title = readFileSync(file, "utf8").match(/^# (.+)$/m)?.[1]?.replace(/[`*]/g, "");
+    if (!title) throw new Error(`${file} has no heading`);
+    return { file, title, path: ["/docs", folder, name].filter((part) => part !== "" && part !== "index").join("/") };
+  });
+}
 
 /** Documents of the repository: docs/<name>.md. */
 const guides = [
@@ -57,15 +77,24 @@ function linkOfDocument(href: string): string | null {
   return page && (anchor ? `${page}#${anchor}` : page);
 }
 
-/** Returns the pages of /docs by file name. root is the repository. */
-export async function renderPages(root: string): Promise<Map<string, string>> {
+/** Returns the pages of /docs by file name, and the index of the search. root is the repository. */
+export async function renderPages(root: string): Promise<{ pages: Map<string, string>; index: string }> {
   const contract = readContract(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
+  const content = groups.map(({ title, folder, order }) => ({ title, pages: listContent(root, folder, order) }));
+  const areas = readSDK(root);
   const nav: NavGroup[] = [
+    { title: "Documentation", pages: [{ href: "/docs", title: "Where to start" }] },
+    ...content.filter(({ pages }) => pages.length > 0)
+      .map(({ title, pages }) => ({ title, pages: pages.map((one) => ({ href: one.path, title: one.title })) })),
     {
-      title: "Make a game",
-      pages: [{ href: "/docs", title: "Where to start" }, ...content.map(({ name, title }) => ({ href: `/docs/${name}`, title }))],
+      title: "Examples",
+      pages: [
+        { href: "/docs/examples", title: "All examples" },
+        ...examples.map(({ name, title }) => ({ href: `/docs/examples/${name}`, title })),
+      ],
     },
+    { title: "SDK", pages: areas.map(({ name, title }) => ({ href: `/docs/sdk/${name}`, title })) },
     {
       title: "Reference",
       pages: [
@@ -78,18 +107,23 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
         { href: "/docs/try", title: "Try it" },
       ],
     },
-    ...[["operator", "Operate"], ["contributor", "How it works"]].map(([audience, title]) => ({
+    ...[["operator", "Operate"], ["contributor", contributorGroup]].map(([audience, title]) => ({
       title: title!,
       pages: guides.filter((one) => one.audience === audience).map((one) => ({ href: `/docs/guide/${one.name}`, title: one.title })),
     })),
   ];
   const pages = new Map<string, string>();
+  const found: SearchPage[] = []; // what the search finds
+  const groupOf = (path: string) => nav.find((group) => group.pages.some(({ href }) => href === path))?.title
+    ?? (path.startsWith("/docs/close/") ? "Close codes" : "Errors");
   const add = (
     path: string, title: string, children: ComponentChildren,
     more: { contents?: { id: string; text: string }[]; script?: string; file?: string } = {},
   ) => {
     const file = more.file ?? (path === "/docs" ? "index.html" : `${path.slice("/docs/".length)}.html`);
-    pages.set(file, renderPage({ path, title, nav, contents: more.contents, script: more.script, children }));
+    const html = renderPage({ path, title, nav, contents: more.contents, script: more.script, children });
+    pages.set(file, html);
+    if (!more.file && file !== "404.html") found.push({ path, title, group: groupOf(path), html });
   };
   const addMarkdown = (path: string, text: string, link?: (href: string) => string | null) => {
     const { html, title, headings } = renderMarkdown(text, link);
@@ -97,8 +131,23 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
   };
 
   addMarkdown("/docs", read("web/src/docs/content/index.md"));
-  for (const { name } of content) addMarkdown(`/docs/${name}`, read(`web/src/docs/content/${name}.md`));
+  for (const { path, file } of content.flatMap((group) => group.pages)) addMarkdown(path, readFileSync(file, "utf8"));
+  for (const area of areas) {
+    const text = readAreaText(area, read(`web/src/docs/content/sdk/${area.name}.md`));
+    add(`/docs/sdk/${area.name}`, area.title, <AreaPage area={area} text={text} areas={areas} contract={contract} />, {
+      contents: headingsOf(area, text),
+    });
+  }
   for (const { name } of guides) addMarkdown(`/docs/guide/${name}`, read(`docs/${name}.md`), linkOfDocument);
+
+  add("/docs/examples", "Examples", <ExamplesPage />);
+  for (const example of examples) {
+    const path = `/docs/examples/${example.name}`;
+    const page = (isPlayable: boolean) => <ExamplePage root={root} example={example} isPlayable={isPlayable} />;
+    add(path, example.title, page(false));
+    add(path, example.title, page(true), { file: `examples/${example.name}.dev.html`, script: "examples.js" });
+    pages.set(`examples/${example.name}/frame.dev.html`, renderExampleFrame(example));
+  }
 
   add("/docs/http", "HTTP reference", <Overview contract={contract} />);
   for (const { name } of contract.tags) {
@@ -129,5 +178,26 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
       <p class="lead">Choose one from the list, or begin <a href="/docs">at the start</a>.</p>
     </>
   ));
-  return pages;
+  pages.set("llms.txt", writeLLMs(nav, found));
+  return { pages, index: writeIndex(found) };
+}
+
+/** Returns the list of pages for language models, in the format of llmstxt.org. The addresses are of this node. */
+function writeLLMs(nav: NavGroup[], found: SearchPage[]): string {
+  const noteOf = (path: string) => {
+    const html = found.find((one) => one.path === path)?.html.match(/<main[^>]*>[\s\S]*?<\/h1>[\s\S]*?<p[^>]*>([\s\S]*?)<\/p>/)?.[1] ?? "";
+    const text = textOf(html);
+    return text.match(/^.*?[.:](?= |$)/)?.[0].replace(/:$/, ".") ?? text;
+  };
+  return [
+    "# Parlor", "",
+    "> The backend of a web game: rooms with stakes, wallets, purchases, saves and real-time events, for pages, game servers",
+    "> and operators. A node serves this documentation, and the SDK at /sdk/v1.js, of the version that it runs.", "",
+    "The contracts are /openapi.yaml (HTTP) and /asyncapi.yaml (WebSockets). Every error code has a page,",
+    "/docs/errors/<code>. Amounts are decimal strings; programs use the members whose names end in Amount.", "",
+    ...nav.flatMap(({ title, pages }) => [
+      `## ${title}`, "",
+      ...pages.map((one) => `- [${one.title}](${one.href})${noteOf(one.href) && `: ${noteOf(one.href)}`}`), "",
+    ]),
+  ].join("\n");
 }
