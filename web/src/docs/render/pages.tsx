@@ -14,6 +14,7 @@ const content = [
   { name: "first-game", title: "Your first game" },
   { name: "first-leaderboard", title: "Your first leaderboard" },
   { name: "first-tournament", title: "Your first tournament" },
+  { name: "clients", title: "Clients in other languages" },
   { name: "recipes/turn-based", title: "Shared state and turns" },
   { name: "recipes/arena", title: "A 20 Hz arena" },
   { name: "recipes/duel", title: "A paid duel" },
