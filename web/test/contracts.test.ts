@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { Parser, fromFile, fromURL } from "@asyncapi/parser";
-import spectralCore from "@stoplight/spectral-core";
+import spectralCore, { type RulesetDefinition } from "@stoplight/spectral-core";
 import spectralRules from "@stoplight/spectral-rulesets";
 import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
@@ -48,7 +48,7 @@ const spectralExceptions: Record<string, string> = {
 
 test("spectral finds no error and no warning in openapi.yaml", async () => {
   const spectral = new spectralCore.Spectral();
-  spectral.setRuleset({ extends: [spectralRules.oas] });
+  spectral.setRuleset({ extends: [spectralRules.oas as RulesetDefinition] });
   const found = await spectral.run(readFileSync(join(handlers, "openapi.yaml"), "utf8"));
   expect(found.filter((one) => !spectralExceptions[one.code]).map((one) => `${one.code} ${one.path.join(".")}`)).toEqual([]);
   const unused = Object.keys(spectralExceptions).filter((rule) => !found.some((one) => one.code === rule));
