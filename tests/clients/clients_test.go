@@ -1,5 +1,5 @@
-// Package clients makes a Go client of openapi.yaml with oapi-codegen, compiles it and plays with it.
-// web/test/clients.test.ts does the same with generators for TypeScript.
+// Package clients makes a Go client of openapi.yaml with oapi-codegen, compiles it and plays with
+// it. web/test/clients.test.ts does the same with generators for TypeScript.
 //
 // It is a module of its own, so that the generator is no dependency of Parlor.
 package clients
