@@ -26,6 +26,10 @@ SLOWEST := ./tests/chaos ./rooms ./handlers ./tests/story ./tests/balancertest .
 # These have one goroutine. The race detector would only make them three times as slow.
 SEQUENTIAL := ./scripts ./internal/ops/migrate ./tests/archtest ./tests/mutants
 
+# Tests that are modules of their own, for what Parlor does not need: the types of Kubernetes and
+# Envoy, and a generator of clients.
+MODULES := tests/chart tests/clients
+
 # Puts the temporary files of tests, which are those of their stores, into memory where there is
 # room and programs may run: an fsync takes no time there.
 MEMORY    := /dev/shm
@@ -89,8 +93,7 @@ release-check: ## Build the release of this commit in two clones, and compare th
 test: servers build modules chromium ## Run all tests, those of Go with the race detector and on real Redis servers
 	@$(MAKE) --no-print-directory -j2 -k test-go test-web test-sequential
 
-# `make check` vets the packages. tests/chart is a module of its own: it has the types of Kubernetes
-# and Envoy, which Parlor does not need.
+# `make check` vets the packages.
 .PHONY: test-go
 test-go: servers ## Run the tests of Go, with the race detector and on real Redis servers
 	@packages="$$(go list ./... | grep -vFx "$$(go list $(SEQUENTIAL))")"; $(IN_MEMORY); \
@@ -99,7 +102,7 @@ test-go: servers ## Run the tests of Go, with the race detector and on real Redi
 .PHONY: test-sequential
 test-sequential: servers ## Run the tests of Go that have one goroutine, without the race detector
 	@$(IN_MEMORY); go test -count=1 -vet=off -timeout 10m $(SEQUENTIAL); \
-	cd tests/chart && go test -count=1 -vet=off -timeout 10m ./...
+	for m in $(MODULES); do (cd $$m && go test -count=1 -vet=off -timeout 10m ./...) || exit 1; done
 
 .PHONY: test-web
 test-web: build modules chromium ## Run the tests of the SDK and of the pages, in Node and in Chromium
@@ -117,7 +120,7 @@ screenshots: build modules chromium ## Take the pictures of the README again
 check: servers modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files
 	@unformatted="$$($(GOFUMPT) -l .)"; test -z "$$unformatted" || { echo "not formatted (run make format):"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	cd tests/chart && go vet ./...
+	for m in $(MODULES); do (cd $$m && go vet ./...) || exit 1; done
 	$(STATICCHECK) ./...
 	go test -count=1 ./tests/archtest
 	@for f in $(FRONTENDS); do (cd $$f && npm run --silent typecheck && npm run --silent check:fresh); done

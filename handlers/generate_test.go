@@ -103,6 +103,10 @@ func (r errorResponse) name() string {
 	return name.String()
 }
 
+// errorCodesExtension is the member of a response that lists its error codes. They are no schema of
+// their own: a generator would make a type of each.
+const errorCodesExtension = "x-error-codes"
+
 // write appends the response object, with its lines indented.
 func (r errorResponse) write(b *bytes.Buffer, indent string) {
 	headers := "X-Request-Id: {$ref: '#/components/headers/RequestId'}"
@@ -119,9 +123,14 @@ func (r errorResponse) write(b *bytes.Buffer, indent string) {
 		headers += ", Retry-After: {description: Seconds until another try makes sense, schema: {type: integer, minimum: 1}}"
 	}
 	codes := strings.Join(r.codes, ", ")
-	fmt.Fprintf(b, "%sdescription: '%s'\n%sheaders: {%s}\n%scontent: {application/problem+json: {schema: {allOf: ["+
-		"{$ref: '#/components/schemas/Problem'}, {properties: {code: {enum: [%s]}}}]}}}\n", indent, codes, indent, headers,
-		indent, codes)
+	for _, line := range []string{
+		"description: '" + codes + "'",
+		errorCodesExtension + ": [" + codes + "]",
+		"headers: {" + headers + "}",
+		"content: {application/problem+json: {schema: {$ref: '#/components/schemas/Problem'}}}",
+	} {
+		b.WriteString(indent + line + "\n")
+	}
 }
 
 // errorResponses groups errors, which are ordered by status and code, by status.
@@ -166,7 +175,11 @@ func withErrorResponses(openAPI []byte) ([]byte, error) {
 			return
 		}
 		pending = false
-		for _, response := range errorResponses(errors[operation]) {
+		responses := errorResponses(errors[operation])
+		if responses[0].status >= 500 {
+			out.WriteString("        '431': {$ref: '#/components/responses/HeadersTooLarge'}\n")
+		}
+		for _, response := range responses {
 			if name := response.name(); name != "" {
 				named[name] = response
 				fmt.Fprintf(&out, "        '%d': {$ref: '#/components/responses/%s'}\n", response.status, name)

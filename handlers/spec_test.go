@@ -140,6 +140,12 @@ func (c *contractChecker) check(t testing.TB, r *http.Request, sent []byte, resp
 		t.Errorf("%s %s returned a response that is not valid by openapi.yaml: %v\n%d %s", r.Method, r.URL.Path, err,
 			resp.status, resp.raw)
 	}
+	if resp.status >= 400 {
+		response := found.Operation.Responses.Status(resp.status)
+		if listed, _ := response.Value.Extensions[errorCodesExtension].([]any); !slices.Contains(listed, any(resp.code())) {
+			t.Errorf("%s %s returned %d %s; openapi.yaml has %v", r.Method, r.URL.Path, resp.status, resp.code(), listed)
+		}
+	}
 }
 
 func (c *contractChecker) record(operation string, status int) {

@@ -13,8 +13,18 @@ export interface components {
             /** @description A sentence */
             detail: string;
         }[];
+        /**
+         * @description Who sends scores
+         * @enum {string}
+         */
+        Writer: "server" | "players" | "rooms";
+        /**
+         * @description Who sends scores to a tournament
+         * @enum {string}
+         */
+        TournamentWriter: "server" | "players";
         /** @description Who may send scores: one word or a list; `server` by default */
-        WritersInput: ("server" | "players" | "rooms") | ("server" | "players" | "rooms")[];
+        WritersInput: components["schemas"]["Writer"] | components["schemas"]["Writer"][];
         /** @description Orders equal scores. With the operator best it is the subscore of the best score */
         Subscore: {
             /**
@@ -173,7 +183,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
+            writers: components["schemas"]["Writer"][];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -234,7 +244,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
+            writers: components["schemas"]["Writer"][];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -406,14 +416,23 @@ export interface components {
              */
             place: number;
             user: components["schemas"]["User"];
-            /** @description An exact decimal */
+            /**
+             * Format: double
+             * @description An exact decimal
+             */
             score: number;
-            /** @description An exact decimal; null on a leaderboard without one */
+            /**
+             * Format: double
+             * @description An exact decimal; null on a leaderboard without one
+             */
             subscore: number | null;
             reachedAt: components["schemas"]["Time"];
             /** Format: int64 */
             submissions: number;
-            /** @description Percent of the entries that are behind */
+            /**
+             * Format: double
+             * @description Percent of the entries that are behind
+             */
             percentile: number;
             /** @description Of the score that counts, up to 1 KiB */
             metadata: {
@@ -473,7 +492,9 @@ export interface components {
             changed: boolean;
             /** @description The entry before; null for a first score */
             previous: {
+                /** Format: double */
                 score: number;
+                /** Format: double */
                 subscore: number | null;
             } | null;
         };
@@ -547,7 +568,7 @@ export interface components {
                  * @description Who sends scores: `server`, or `server` and `players`. With a fee or a prize players may
                  * only with `rules.play: true` and `rules.max` (with `order: asc`, `rules.min`)
                  */
-                writers?: "server" | ("server" | "players")[];
+                writers?: "server" | components["schemas"]["TournamentWriter"][];
                 rules?: components["schemas"]["ScoreRules"] | null;
             } | null;
             /** @description With matches: their rooms */
@@ -653,7 +674,7 @@ export interface components {
                 decimals: number;
                 graceSeconds: number;
                 /** @description Who sends scores; absent in tournaments of older builds */
-                writers?: ("server" | "players")[];
+                writers?: components["schemas"]["TournamentWriter"][];
                 rules?: components["schemas"]["ScoreRules"];
             };
             room?: {
@@ -746,7 +767,10 @@ export interface components {
              * paid
              */
             place: number | null;
-            /** @description null before SETTLING */
+            /**
+             * Format: double
+             * @description null before SETTLING
+             */
             payout: number | null;
             /** @description Minor units */
             amount: string | null;
@@ -781,7 +805,10 @@ export interface components {
             /** @description Equal places are a tie */
             place: number;
             user: components["schemas"]["User"];
-            /** @description Of a score tournament: the score */
+            /**
+             * Format: double
+             * @description Of a score tournament: the score
+             */
             points: number;
             /** @description Byes and walkovers too */
             wins: number;
@@ -789,12 +816,18 @@ export interface components {
             losses: number;
             /** @description What orders players with equal points, as far as the format has it */
             tiebreaks: {
+                /** Format: double */
                 buchholz?: number;
+                /** Format: double */
                 directEncounter?: number;
+                /** Format: double */
                 sonnebornBerger?: number;
                 seed?: number;
             };
-            /** @description null before SETTLING */
+            /**
+             * Format: double
+             * @description null before SETTLING
+             */
             payout: number | null;
             /** @description Minor units */
             amount: string | null;
@@ -838,12 +871,15 @@ export interface components {
          */
         Units: string;
         /**
-         * @description Exact decimal, printed without rounding or exponent
+         * Format: double
+         * @description Exact decimal, printed without rounding or exponent, for people. A program uses the string in
+         * minor units beside it (`…Amount`), because a double is not exact
          * @example 2.5
          */
         Amount: number;
         /**
-         * @description An exact decimal, at most 2^53-1 minor units
+         * @description An exact decimal, at most 2^53-1 minor units. A program sends a string (`"2.5"`), because a
+         * double is not exact
          * @example 2.5
          */
         AmountInput: number | string;
@@ -1030,6 +1066,7 @@ export interface components {
         TokenLimits: {
             tokenId: components["schemas"]["TokenCode"];
             /**
+             * Format: double
              * @description The highest stake of one room
              * @example 2.5
              */
@@ -1039,6 +1076,7 @@ export interface components {
             /** @description Rooms with a stake of the token at once */
             maxOpenRooms: number | null;
             /**
+             * Format: double
              * @description Stakes less payouts, prizes and refunds within 24 hours; stakes in rooms that have not ended
              * count
              * @example 10
@@ -1054,6 +1092,7 @@ export interface components {
             /** @description Rooms with a stake now; null until a limit of the token was set */
             openRooms: number | null;
             /**
+             * Format: double
              * @description What maxLoss24h is compared with; negative after winning
              * @example -2.5
              */
@@ -1064,7 +1103,10 @@ export interface components {
             pending: {
                 /** @enum {string} */
                 limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
-                /** @description Null is no limit */
+                /**
+                 * Format: double
+                 * @description Null is no limit
+                 */
                 value: number | null;
                 /** @description The same in minor units; rooms are counted */
                 valueAmount: string | null;
@@ -1285,6 +1327,7 @@ export interface components {
             userId: components["schemas"]["Id"];
             /** @description From 1; equal places are a tie */
             place: number;
+            /** Format: double */
             score?: number | null;
         };
         Seat: {
@@ -1589,20 +1632,31 @@ export interface components {
              * @default 2000
              */
             maxRakeBps?: number;
-            /** @default 7200 */
+            /**
+             * Format: double
+             * @default 7200
+             */
             matchTimeoutSeconds?: number;
             /**
+             * Format: double
              * @description In a room with consensus, from the first report until whoever is silent agrees. A change
              * counts for windows that begin after it
              * @default 120
              */
             reportWindowSeconds?: number;
-            /** @default 900 */
+            /**
+             * Format: double
+             * @default 900
+             */
             idleTimeoutSeconds?: number;
-            /** @default 86400 */
+            /**
+             * Format: double
+             * @default 86400
+             */
             maxAgeSeconds?: number;
             maxPlayers?: number;
             /**
+             * Format: double
              * @description Age of an account, at most 30 days, before it may take part in a room with an entry
              * @default 0
              */
@@ -1670,20 +1724,31 @@ export interface components {
              * @default 2000
              */
             maxRakeBps?: number;
-            /** @default 7200 */
+            /**
+             * Format: double
+             * @default 7200
+             */
             matchTimeoutSeconds?: number;
             /**
+             * Format: double
              * @description In a room with consensus, from the first report until whoever is silent agrees. A change
              * counts for windows that begin after it
              * @default 120
              */
             reportWindowSeconds?: number;
-            /** @default 900 */
+            /**
+             * Format: double
+             * @default 900
+             */
             idleTimeoutSeconds?: number;
-            /** @default 86400 */
+            /**
+             * Format: double
+             * @default 86400
+             */
             maxAgeSeconds?: number;
             maxPlayers?: number;
             /**
+             * Format: double
              * @description Age of an account, at most 30 days, before it may take part in a room with an entry
              * @default 0
              */
@@ -2296,7 +2361,10 @@ export interface components {
             amount: components["schemas"]["Units"];
             held: components["schemas"]["Amount"];
             heldAmount: components["schemas"]["Units"];
-            /** @description Of what can be spent; 0 when only stakes changed */
+            /**
+             * Format: double
+             * @description Of what can be spent; 0 when only stakes changed
+             */
             delta: number;
             deltaAmount: components["schemas"]["Units"];
             /** @description `resync` follows no change: the store lost something, and this is what is there */

@@ -50,6 +50,7 @@ export interface Response {
   description: string;
   headers?: Record<string, { $ref?: string; description?: string }>;
   content?: Record<string, Media>;
+  "x-error-codes"?: string[];
 }
 
 export interface Operation {
@@ -158,8 +159,7 @@ function callersOf(security: Record<string, unknown>[]): string[] {
 
 /** Returns the error codes that a response may have. */
 export function codesOf(response: Response): string[] {
-  const schema = response.content?.["application/problem+json"]?.schema;
-  return (schema?.allOf ?? []).flatMap((part) => (part.properties?.code?.enum ?? []) as string[]);
+  return response["x-error-codes"] ?? [];
 }
 
 /** Returns the rows of the first table of docs/errors.md, which is generated from the service's list. */

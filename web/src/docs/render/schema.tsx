@@ -34,7 +34,7 @@ export function TypeName({ schema: given }: { schema: Schema }) {
   if (schema.allOf) {
     return <>{schema.allOf.map((one, i) => <>{i > 0 && " with "}<TypeName schema={one} /></>)}{or}</>;
   }
-  return <>{schema.type ?? "any value"}{schema.format && schema.format !== "int64" ? ` (${schema.format})` : ""}{or}</>;
+  return <>{schema.type ?? "any value"}{schema.format && !["int64", "double"].includes(schema.format) ? ` (${schema.format})` : ""}{or}</>;
 }
 
 /** Returns the limits of a value as short texts. */
