@@ -66,6 +66,7 @@ export type BoardEvent =
 
 /** The leaderboards of the game. `board` is the key of one. */
 export interface Boards {
+  /** A page of the leaderboards of the game. */
   list(query?: PageQuery): Promise<Page<Leaderboard>>;
   /** Rejects with board_not_found, as every call with a `board`. */
   get(board: string): Promise<Leaderboard>;

@@ -6,6 +6,7 @@ import type { CallOptions, ListenOptions, Page, PageQuery, Parlor } from "./type
 
 type Schemas = components["schemas"];
 
+/** The stage of a tournament. */
 export type TournamentStatus = Schemas["TournamentStatus"];
 /** A tournament. Members that its format does not have are absent. Times are ISO 8601. */
 export type Tournament = Schemas["Tournament"];
@@ -44,11 +45,15 @@ export type Followed =
 
 /** The tournaments of the game. */
 export interface Tournaments {
+  /** A page of the tournaments of the game, newest first. */
   list(query?: TournamentQuery): Promise<Page<Tournament>>;
   /** Rejects with tournament_not_found, as every call with an id. */
   get(tournamentId: number): Promise<Tournament>;
+  /** A page of the players who have joined. */
   entrants(tournamentId: number, query?: PageQuery): Promise<Page<Entrant>>;
+  /** A page of the matches, of one round or of all. */
   matches(tournamentId: number, query?: PageQuery & { round?: number }): Promise<Page<Match>>;
+  /** A page of the standings, best first. */
   standings(tournamentId: number, query?: PageQuery): Promise<Page<Standing>>;
   /** Takes the entry fee. Rejects with insufficient_funds, tournament_full, registration_closed. */
   join(tournamentId: number, o?: CallOptions): Promise<Tournament>;

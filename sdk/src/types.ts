@@ -153,16 +153,21 @@ export type RoomEvent<M = any> = RoomEvents<M>[Exclude<keyof RoomEvents<M>, "cha
 
 /** The events of the client, by name. */
 export interface ParlorEvents {
+  /** Where the connection stands now. */
   state: State;
   /** `persistent` is false when the session will not survive the page. */
   user: { user: User; persistent: boolean };
+  /** The player's balance of a token has changed. */
   balance: ServiceUserEvents["balance"];
+  /** The player owns more or less of an asset. */
   asset: ServiceUserEvents["asset"];
   /** A prize of a leaderboard's season or of a tournament, after the balance or the asset that it changed. */
   prize: ServiceUserEvents["prize"];
+  /** A slot was saved, perhaps by another page of the player. */
   progress: ServiceUserEvents["progress"];
   /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
   match: ServiceUserEvents["match"];
+  /** The node ends soon. The client moves to another one by itself. */
   draining: ServiceConnectionEvents["draining"];
   /** Events are late: the node hears nothing from its store. With `sinceMs` 0 it does again, and what was missed follows. */
   stale: ServiceConnectionEvents["stale"];
@@ -247,6 +252,7 @@ export interface Rooms<M = any> {
   join(room: string | { code: string }, o?: CallOptions): Promise<Room<M>>;
   /** Follows a room without a seat, or one that the player has. Rejects with room_not_found. */
   get(room: string | { code: string }): Promise<Room<M>>;
+  /** A page of rooms, newest first: by default those that the player may join. */
   list(query?: RoomQuery): Promise<Page<RoomData>>;
   /** The rooms that have not ended and in which the player has a seat. */
   mine(): Promise<Room<M>[]>;
@@ -267,6 +273,7 @@ export interface Progress {
   ): Promise<Saved>;
   /** Resolves with null for a slot that was never saved. */
   load(slot: string): Promise<(Saved & { state: any }) | null>;
+  /** Every slot of the player with its newest version, without the states. */
   list(): Promise<Saved[]>;
   /** The last five versions, newest first. */
   history(slot: string): Promise<Revision[]>;
@@ -276,9 +283,11 @@ export interface Progress {
 
 /** The player's money. Amounts are exact: `volume` as number, `amount` in minor units as string. */
 export interface Wallet {
+  /** What the player has of every token of the game. */
   balances(): Promise<Balance[]>;
   /** Rejects with token_not_found. */
   balance(tokenId: string): Promise<Balance>;
+  /** A page of the player's own bookings, newest first. */
   ledger(query?: PageQuery & { tokenId?: string }): Promise<Page<LedgerEntry>>;
   /**
    * Returns `"2.50 Gold"`. A number is a decimal of the token, such as `volume`; a string without a
@@ -293,6 +302,7 @@ export interface Wallet {
 
 /** What the game sells. */
 export interface Store {
+  /** A page of what the game sells. */
   assets(query?: PageQuery): Promise<Page<Asset>>;
   /**
    * Buys an asset, once, however often it is sent. Rejects with insufficient_funds, price_changed,
@@ -300,6 +310,7 @@ export interface Store {
    * outcome_unknown when that is not known: then `pending` lists it until it is settled.
    */
   buy(assetId: number, o?: { quantity?: number; expectedPrice?: number | string }): Promise<Purchase>;
+  /** A page of what the player has bought. */
   owned(query?: PageQuery): Promise<Page<OwnedAsset>>;
   /** The purchases whose outcome is not known yet. */
   pending(): Promise<PendingPurchase[]>;
@@ -307,16 +318,19 @@ export interface Store {
 
 /** Friends, requests and blocked players. */
 export interface Friends {
+  /** A page of friends, open requests and blocked players. */
   list(query?: PageQuery): Promise<Page<Friend>>;
   /** Asks for friendship, or accepts it. */
   add(userId: number): Promise<Friend>;
   /** Ends a friendship, declines a request, lifts a block. */
   remove(userId: number): Promise<void>;
+  /** Blocks a player and ends the friendship. Later requests of that player have no effect. */
   block(userId: number): Promise<Friend>;
 }
 
 /** The player's own account. */
 export interface OwnAccount {
+  /** Changes the name, 1 to 32 characters. */
   rename(username: string): Promise<Account>;
   /** An https address, or null for none. */
   avatar(url: string | null): Promise<Account>;
@@ -334,15 +348,23 @@ export interface OwnAccount {
 export interface Parlor<M = any> {
   /** Signed in and online once. Rejects only for what will not mend. */
   readonly ready: Promise<Parlor<M>>;
+  /** Where the connection stands; the event `state` tells each change. */
   readonly state: State;
+  /** The player, null until the first sign-in has ended. */
   readonly user: User | null;
   /** Adds a listener, and returns the function that removes it. */
   on<K extends keyof ParlorEvents>(event: K, fn: (e: ParlorEvents[K]) => void, o?: ListenOptions): () => void;
+  /** Finds, opens and joins rooms. */
   readonly rooms: Rooms<M>;
+  /** The player's saves. */
   readonly progress: Progress;
+  /** The player's money. */
   readonly wallet: Wallet;
+  /** What the game sells, and what the player owns. */
   readonly store: Store;
+  /** Friends, requests and blocked players. */
   readonly friends: Friends;
+  /** The player's own account. */
   readonly account: OwnAccount;
   /** The service's clock, in ms since 1970. */
   time(): number;
@@ -352,6 +374,7 @@ export interface Parlor<M = any> {
 
 /** The options of init. */
 export interface Options {
+  /** The id of the game. `parlor dev` has game 1. */
   gameId: string | number;
   /** The address of the service. By default the origin of the SDK's script, else that of the page. */
   baseUrl?: string;
@@ -363,6 +386,8 @@ export interface Options {
   storage?: Storage | false;
   /** Loads the debug panel. */
   debug?: boolean;
+  /** Used instead of the global one. */
   fetch?: typeof fetch;
+  /** Used instead of the global one, such as `ws` in Node 20, or the one of a binary lane. */
   WebSocket?: any;
 }
