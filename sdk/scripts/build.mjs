@@ -24,11 +24,17 @@ const internalNames = {
   isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
 };
 
+// What the hooks take from packages of which a page has one copy.
+const peers = { "@parlor-games/sdk": "src/index.ts", "@parlor-games/sdk/boards": "src/boards.ts" };
+
 async function bundle(entry, format) {
+  const isReact = entry.startsWith("react/"); // its props have names that are internal elsewhere
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    mangleProps: new RegExp(`^(${Object.keys(internalNames).join("|")})$`), mangleCache: { ...internalNames },
+    ...(isReact ? { external: ["react", ...Object.keys(peers)] } : {
+      mangleProps: new RegExp(`^(${Object.keys(internalNames).join("|")})$`), mangleCache: { ...internalNames },
+    }),
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
   // One keyword for all variables compresses better; the compiler has checked what is constant.
@@ -60,10 +66,17 @@ export async function buildAll() {
     "binary.v1.d.mts": bundleTypes(root, "src/binary.ts"),
     "boards.v1.js": await bundle("src/boards_global.ts", "iife"),
     "boards.v1.mjs": await bundle("src/boards.ts", "esm"),
-    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts"),
+    "boards.v1.cjs": await bundle("src/boards.ts", "cjs"),
+    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts", { "./v1.mjs": "src/index.ts" }),
+    "boards.v1.d.cts": bundleTypes(root, "src/boards.ts", { "./v1.cjs": "src/index.ts" }),
     "tournaments.v1.js": await bundle("src/tournaments_global.ts", "iife"),
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
-    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts"),
+    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts", { "./v1.mjs": "src/index.ts" }),
+    "react.v1.js": await bundle("react/src/global.ts", "iife"),
+    "react.v1.mjs": await bundle("react/src/hooks.ts", "esm"),
+    "react.v1.d.mts": bundleTypes(root, "react/src/hooks.ts", {
+      "./v1.mjs": "src/index.ts", "./boards.v1.mjs": "src/boards.ts",
+    }),
     "debug.v1.js": await bundle("src/debug.ts", "iife"),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
@@ -74,12 +87,28 @@ export async function buildAll() {
   };
 }
 
+/** Returns the text of every file of react/dist, by name. */
+export async function buildReact() {
+  const types = bundleTypes(root, "react/src/index.ts", peers);
+  return {
+    "index.mjs": await bundle("react/src/index.ts", "esm"),
+    "index.cjs": await bundle("react/src/index.ts", "cjs"),
+    "index.d.mts": types,
+    "index.d.cts": types,
+  };
+}
+
+function writeFolder(folder, files) {
+  const path = join(root, folder);
+  mkdirSync(path, { recursive: true });
+  for (const name of readdirSync(path)) rmSync(join(path, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const dist = join(root, "dist");
   const files = await buildAll();
-  mkdirSync(dist, { recursive: true });
-  for (const name of readdirSync(dist)) rmSync(join(dist, name));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(dist, name), text);
+  writeFolder("dist", files);
+  writeFolder("react/dist", await buildReact());
   for (const name of ["v1.js", "v1.mjs"]) {
     console.log(`${name}: ${files[name].length} bytes, ${gzipSync(files[name], { level: 9 }).length} gzipped`);
   }
