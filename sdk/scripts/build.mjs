@@ -16,12 +16,13 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // be on the wire, in storage, in the surface or of the browser. Any free short name will do; these make
 // the compressed files 30 bytes smaller than those that esbuild chooses, found by swapping at random.
 const internalNames = {
-  shelf: "S", http: "z", session: "N", socket: "Z", syncClock: "v", onUser: "W", reportError: "p", fail: "T",
-  prefix: "L", options: "u", emit: "f", bearer: "r", freshToken: "E", refuse: "h", currentToken: "A", forget: "j",
-  isUp: "K", ask: "k", buffered: "O", wake: "c", drop: "R", rest: "$", onUp: "g", onDown: "U", onEvent: "I",
-  onFailure: "q", sent: "a", timer: "e", frame: "V", reject: "t", resolve: "s", retries: "b", emitter: "G",
-  waits: "H", sharedVersion: "i", forgotten: "Q", base: "_", heard: "m", live: "d", busy: "P", whenDone: "l",
-  isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
+  shelf: "S", http: "z", session: "j", socket: "Z", syncClock: "C", onUser: "x", reportError: "p",
+  fail: "V", prefix: "b", options: "u", emit: "m", bearer: "r", freshToken: "E", refuse: "h",
+  currentToken: "A", forget: "N", isUp: "K", ask: "k", buffered: "O", wake: "c", drop: "D", rest: "$",
+  onUp: "g", onDown: "U", onEvent: "I", onFailure: "q", sent: "a", timer: "e", frame: "T", reject: "t",
+  resolve: "s", retries: "_", emitter: "G", waits: "H", sharedVersion: "i", forgotten: "v", base: "L",
+  heard: "f", live: "d", busy: "P", whenDone: "l", isPersistent: "W", note: "y", flush: "n", catchUp: "w",
+  end: "o",
 };
 
 // What the hooks take from packages of which a page has one copy.

@@ -165,7 +165,9 @@ function followRoom(room: Room, show: (copy: Room) => void, shown?: Room) {
   return room.on("change", update);
 }
 
-const none = { room: null, balances: null, board: null, error: null };
+const noRoom: RoomState = { room: null, error: null };
+const noBalances: BalancesState = { balances: null, error: null };
+const noBoard: LiveBoard = { board: null, error: null };
 const noParlor: ParlorState = { parlor: null, state: "idle", user: null, error: null };
 const idle = () => () => {};
 
@@ -229,7 +231,7 @@ export function createHooks(react: ReactParts, sdk: SdkParts): Hooks {
           roomSources.set(room, source);
         }
       } else if (parlor && ref) {
-        source = sourceOf<RoomState>(parlor, `room ${JSON.stringify(ref)}`, () => none, (set) => {
+        source = sourceOf<RoomState>(parlor, `room ${JSON.stringify(ref)}`, () => noRoom, (set) => {
           let isOver = false;
           let unfollow = () => {};
           const stop = readOnce(parlor, async () => {
@@ -243,12 +245,12 @@ export function createHooks(react: ReactParts, sdk: SdkParts): Hooks {
           };
         });
       }
-      return useSource(source, none);
+      return useSource(source, noRoom);
     },
 
     useBalances() {
       const parlor = useClient();
-      return useSource(parlor && sourceOf<BalancesState>(parlor, "balances", () => none, (set, get) => {
+      return useSource(parlor && sourceOf<BalancesState>(parlor, "balances", () => noBalances, (set, get) => {
         const read = () => readOnce(parlor, async () => set({ balances: await parlor.wallet.balances() }), set);
         let stop = read();
         const readAgain = () => {
@@ -270,18 +272,18 @@ export function createHooks(react: ReactParts, sdk: SdkParts): Hooks {
           }),
         ];
         return () => [stop, ...off].forEach((end) => end());
-      }), none);
+      }), noBalances);
     },
 
     useBoard(board, { top = 10, around = 0 } = {}) {
       const parlor = useClient();
-      return useSource(parlor && board && sourceOf<LiveBoard>(parlor, `board ${top} ${around} ${board}`, () => none, (set) => {
+      return useSource(parlor && board && sourceOf<LiveBoard>(parlor, `board ${top} ${around} ${board}`, () => noBoard, (set) => {
         if (!sdk.createBoards) throw new TypeError("useBoard needs createBoards: load boards.v1.js");
         return sdk.createBoards(parlor).watch(board, (e) => {
           if (e.type === "changed") set({ board: e, error: null });
           if (e.type === "error") set({ error: e.error });
         }, { top, around });
-      }), none);
+      }), noBoard);
     },
   };
 }
