@@ -1,6 +1,7 @@
 // @parlor-games/react without a browser: its size, its formats, and what a server renders.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import * as React from "react";
 import { renderToString } from "react-dom/server";
@@ -28,6 +29,9 @@ describe("the package of the hooks", () => {
     const load = (name: string) => (name === "react" ? React : require(`../dist/${name.includes("boards") ? "boards.v1" : "v1"}.cjs`));
     new Function("require", "module", "exports", readFileSync(url("react/dist/index.cjs"), "utf8"))(load, module, module.exports);
     expect(Object.keys(module.exports).sort()).toEqual(names);
+    const page = { Parlor: {} as { createHooks?: (react: typeof React) => Hooks } };
+    runInNewContext(readFileSync(url("dist/react.v1.js"), "utf8"), page);
+    expect(Object.keys(page.Parlor.createHooks!(React)).sort()).toEqual(names);
     const readme = readFileSync(url("react/README.md"), "utf8");
     for (const name of names) expect(readme).toContain(name);
   });
