@@ -19,7 +19,8 @@ func firstGame(name string, origins []string) games.Definition {
 		},
 		Settings: games.SettingsPatch{
 			Settlements: &[]games.Settlement{games.SettledByServer, games.SettledByConsensus},
-			StateKeys:   &games.StateKeys{"moves.": games.WriterOwner},
+			// Those of the templates and of the examples in the documents.
+			StateKeys: &games.StateKeys{"moves.": games.WriterOwner, "cells.": games.WriterOwner},
 		},
 	}
 }

@@ -7,10 +7,12 @@ export interface BinaryMessage {
     op: number;
     payload: Uint8Array;
 }
+/** Options of a message as bytes. */
 export interface BinarySendOptions {
     /** Of such messages with this op that wait for a slow player, only the newest is kept. */
     latest?: boolean;
 }
+/** A lane for messages as bytes, beside the messages of the client. */
 export interface BinaryLane {
     /** For the option `WebSocket` of `init`. */
     readonly WebSocket: any;

@@ -190,810 +190,72 @@ export declare class ParlorError extends Error {
     readonly data: any;
     constructor(code: Code, detail?: string, o?: Partial<ParlorError>);
 }
+/** A call of the service as the devtools recorded it. Tokens and secrets in it are "…". */
+export interface DebugCall {
+    /** Ascending over calls and events. */
+    readonly n: number;
+    /** When it was sent, in ms since 1970. */
+    readonly at: number;
+    readonly kind: "http" | "socket";
+    /** The method of an HTTP call, else "". */
+    readonly method: string;
+    /** The address without that of the service, or the type of a message. */
+    readonly path: string;
+    /** The id of a message. One without an id gets no reply. */
+    readonly id?: string;
+    readonly idempotencyKey?: string;
+    readonly request?: unknown;
+    readonly sentBytes: number;
+    requestId?: string;
+    /** The HTTP status, or that of a message that was refused. */
+    status?: number;
+    /** The code of a refusal. */
+    code?: string;
+    response?: unknown;
+    receivedBytes?: number;
+    ms?: number;
+    /** Why there is no reply. */
+    failure?: string;
+}
+/** An event of the service as the devtools recorded it. */
+export interface DebugEvent {
+    readonly n: number;
+    /** When it came, in ms since 1970. */
+    readonly at: number;
+    readonly name: string;
+    readonly roomId?: string;
+    /** The position in its room. */
+    readonly seq?: number;
+    readonly bytes: number;
+    readonly data: unknown;
+    /** Whether it was lost on purpose, by `loss`. */
+    readonly lost?: true;
+}
+/** The devtools of a client: `parlor.debug`. */
+export interface Debug {
+    /** The last 500 calls, oldest first. */
+    readonly calls: readonly DebugCall[];
+    /** The last 500 events, oldest first. */
+    readonly events: readonly DebugEvent[];
+    /** Added to each message and reply, in ms. */
+    latencyMs: number;
+    /** The part of the events of rooms that is lost on its way to the page, 0 to 1. */
+    loss: number;
+    readonly isCut: boolean;
+    /** Cuts the network until `resume`. With `offline` the browser also says that it is offline. */
+    cut(o?: {
+        offline?: boolean;
+    }): void;
+    resume(): void;
+    /** Drops the connections once. The SDK connects again. */
+    disconnect(): void;
+    /** Returns a test for Node that repeats the HTTP calls and expects the same statuses and codes. */
+    writeTest(): string;
+    /** Shows the panel in an element of the page. By default it floats above the page. */
+    mount(element: Element): void;
+}
 interface components {
     schemas: {
-        /** @description What the node needs, and what an operator must know */
-        ReadyChecks: {
-            /**
-             * @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory`,
-             * `archive`
-             */
-            name: string;
-            ok: boolean;
-            /** @description A sentence */
-            detail: string;
-        }[];
-        /** @description Who may send scores: one word or a list; `server` by default */
-        WritersInput: ("server" | "players" | "rooms") | ("server" | "players" | "rooms")[];
-        /** @description Orders equal scores. With the operator best it is the subscore of the best score */
-        Subscore: {
-            /**
-             * @default desc
-             * @enum {string}
-             */
-            order?: "desc" | "asc";
-            /**
-             * @default best
-             * @enum {string}
-             */
-            operator?: "best" | "last" | "sum" | "min" | "max";
-        };
-        /** @description What scores of players must keep; players do not see it */
-        ScoreRules: {
-            min?: components["schemas"]["ScoreValue"];
-            max?: components["schemas"]["ScoreValue"];
-            maxStep?: components["schemas"]["ScoreValue"];
-            minIntervalSeconds?: number;
-            /** @description Of a player in a season; 0 for any number */
-            maxSubmissions?: number;
-            /** @description Each score needs a play of its own */
-            play?: boolean;
-            minPlaySeconds?: number;
-            /** @description 3600 when 0 */
-            maxPlaySeconds?: number;
-        };
-        /**
-         * @description An exact decimal with at most the decimals of the leaderboard, below 2^52 in units of its last
-         * digit
-         * @example 1250
-         */
-        ScoreValue: number | string;
-        /** @description `cron` with `timeZone`, or `everySeconds` */
-        SeasonSchedule: {
-            /**
-             * @description Five fields. A local time that does not exist is the first instant after the gap, one that
-             * comes twice the first
-             * @example 0 0 * * 1
-             */
-            cron?: string;
-            /**
-             * @description Of the IANA database
-             * @example Europe/Berlin
-             */
-            timeZone?: string;
-            everySeconds?: number;
-        };
-        LeaderboardInput: {
-            /** @description Its key in the game */
-            board: string;
-            name: string;
-            /**
-             * @default desc
-             * @enum {string}
-             */
-            order?: "desc" | "asc";
-            /**
-             * @description What a further score does to an entry
-             * @default best
-             * @enum {string}
-             */
-            operator?: "best" | "last" | "sum" | "min" | "max";
-            /**
-             * @description Fraction digits of scores
-             * @default 0
-             */
-            decimals?: number;
-            subscore?: components["schemas"]["Subscore"] | null;
-            /**
-             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
-             * @default first
-             * @enum {string}
-             */
-            ties?: "first" | "shared";
-            writers?: components["schemas"]["WritersInput"];
-            rules?: components["schemas"]["ScoreRules"] | null;
-            /** @description Null: a season lasts until staff ends it */
-            schedule?: components["schemas"]["SeasonSchedule"] | null;
-            /**
-             * Format: date-time
-             * @description Of the first season; now by default
-             */
-            startsAt?: string | null;
-            /**
-             * @description How long late results count in a season that is over
-             * @default 0
-             */
-            graceSeconds?: number;
-            /**
-             * @description Past seasons that are kept
-             * @default 10
-             */
-            keepSeasons?: number;
-            /** @description Names by which players are grouped */
-            segments?: string[];
-            /**
-             * Format: int64
-             * @description On all shards together
-             */
-            maxEntries?: number | null;
-            /** @default 1 */
-            shards?: number;
-            league?: components["schemas"]["League"] | null;
-            prizes?: components["schemas"]["Prizes"] | null;
-            metadata?: components["schemas"]["Metadata"];
-        };
-        LeaderboardPatch: {
-            name?: string;
-            writers?: components["schemas"]["WritersInput"];
-            rules?: components["schemas"]["ScoreRules"] | null;
-            schedule?: components["schemas"]["SeasonSchedule"] | null;
-            graceSeconds?: number;
-            keepSeasons?: number;
-            segments?: string[];
-            /**
-             * Format: int64
-             * @description On all shards together
-             */
-            maxEntries?: number | null;
-            league?: components["schemas"]["League"] | null;
-            prizes?: components["schemas"]["Prizes"] | null;
-            metadata?: components["schemas"]["Metadata"];
-            /**
-             * @description `now`: in the season that is open, too; not for `schedule`, `graceSeconds`, `segments`,
-             * `league` and `prizes`
-             * @default next_season
-             * @enum {string}
-             */
-            effective?: "next_season" | "now";
-        };
-        LeaderboardSettings: {
-            /** @description Its key in the game */
-            board: string;
-            name: string;
-            /**
-             * @default desc
-             * @enum {string}
-             */
-            order: "desc" | "asc";
-            /**
-             * @description What a further score does to an entry
-             * @default best
-             * @enum {string}
-             */
-            operator: "best" | "last" | "sum" | "min" | "max";
-            /**
-             * @description Fraction digits of scores
-             * @default 0
-             */
-            decimals: number;
-            subscore: components["schemas"]["Subscore"] | null;
-            /**
-             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
-             * @default first
-             * @enum {string}
-             */
-            ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
-            rules?: components["schemas"]["ScoreRules"] | null;
-            /** @description Null: a season lasts until staff ends it */
-            schedule: components["schemas"]["SeasonSchedule"] | null;
-            /**
-             * Format: date-time
-             * @description Of the first season; now by default
-             */
-            startsAt?: string | null;
-            /**
-             * @description How long late results count in a season that is over
-             * @default 0
-             */
-            graceSeconds: number;
-            /**
-             * @description Past seasons that are kept
-             * @default 10
-             */
-            keepSeasons: number;
-            /** @description Names by which players are grouped */
-            segments: string[];
-            /**
-             * Format: int64
-             * @description On all shards together
-             */
-            maxEntries: number | null;
-            /** @default 1 */
-            shards: number;
-            league?: components["schemas"]["League"] | null;
-            prizes?: components["schemas"]["Prizes"] | null;
-            metadata: components["schemas"]["Metadata"];
-        };
-        /** @description The settings are those of the current season */
-        Leaderboard: {
-            gameId: components["schemas"]["Id"];
-            /** @description Its key in the game */
-            board: string;
-            name: string;
-            /**
-             * @default desc
-             * @enum {string}
-             */
-            order: "desc" | "asc";
-            /**
-             * @description What a further score does to an entry
-             * @default best
-             * @enum {string}
-             */
-            operator: "best" | "last" | "sum" | "min" | "max";
-            /**
-             * @description Fraction digits of scores
-             * @default 0
-             */
-            decimals: number;
-            subscore: components["schemas"]["Subscore"] | null;
-            /**
-             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
-             * @default first
-             * @enum {string}
-             */
-            ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
-            rules?: components["schemas"]["ScoreRules"] | null;
-            /** @description Null: a season lasts until staff ends it */
-            schedule: components["schemas"]["SeasonSchedule"] | null;
-            /**
-             * Format: date-time
-             * @description Of the first season; now by default
-             */
-            startsAt?: string | null;
-            /**
-             * @description How long late results count in a season that is over
-             * @default 0
-             */
-            graceSeconds: number;
-            /**
-             * @description Past seasons that are kept
-             * @default 10
-             */
-            keepSeasons: number;
-            /** @description Names by which players are grouped */
-            segments: string[];
-            /**
-             * Format: int64
-             * @description On all shards together
-             */
-            maxEntries: number | null;
-            /** @default 1 */
-            shards: number;
-            league?: components["schemas"]["League"] | null;
-            prizes?: components["schemas"]["Prizes"] | null;
-            metadata: components["schemas"]["Metadata"];
-            createdAt: components["schemas"]["Time"];
-            season: components["schemas"]["Season"];
-            /** @description The settings from the next season on, where they differ; for staff */
-            next?: components["schemas"]["LeaderboardSettings"];
-            /**
-             * @description When the settings of `next` begin to hold; absent until staff ends a season that has no end
-             */
-            effectiveFrom?: components["schemas"]["Time"];
-        };
-        Season: {
-            season: components["schemas"]["Id"];
-            /**
-             * @description HELD: sealed, and its prizes are in review. PAID: sealed, and its prizes are paid
-             * @enum {string}
-             */
-            status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED" | "HELD" | "PAID";
-            opensAt: components["schemas"]["Time"];
-            /** @description Null: staff ends it */
-            closesAt: (string & components["schemas"]["Time"]) | null;
-            /**
-             * Format: int64
-             * @description That are not hidden
-             */
-            entries: number;
-            /**
-             * @description Whether the pool is set aside; false when the house is too poor, the prizes were voided, or
-             * a season before this one was funded and ended before its time. Null: the season has no prizes
-             */
-            prizesFunded: boolean | null;
-            /**
-             * @description Who promised the prizes, and alone may end, approve and void the season when it is the
-             * operator. Absent: the season has no prizes
-             * @enum {string}
-             */
-            prizesPromisedBy?: "operator" | "server";
-        };
-        /**
-         * @description Players of a tier are divided into cohorts. `promote` of the best of a cohort begin the next
-         * season in the tier above, `relegate` of the last ones in the tier below. It needs `graceSeconds: 0`
-         * @example {
-         *       "size": 30,
-         *       "tiers": [
-         *         "bronze",
-         *         "silver",
-         *         "gold"
-         *       ],
-         *       "promote": 5,
-         *       "relegate": 5
-         *     }
-         */
-        League: {
-            /** @description Players of a cohort */
-            size: number;
-            /** @description The lowest first; new players begin there */
-            tiers: string[];
-            promote: number;
-            relegate: number;
-        };
-        Cohort: {
-            season: components["schemas"]["Id"];
-            tier: string;
-            /**
-             * Format: int64
-             * @description Number within the tier of the season
-             */
-            cohort: number;
-            /** @description All of the cohort, best first. `rank`, `place` and `percentile` are those within it */
-            entries: components["schemas"]["BoardEntry"][];
-            /** @description Players who rise */
-            promote: number;
-            /** @description Players who fall */
-            relegate: number;
-        };
-        /**
-         * @description The pool is set aside when a season opens. What is left of it when the prizes are paid returns
-         * to where it came from
-         * @example {
-         *       "tokenId": "GOLD",
-         *       "pool": 100,
-         *       "from": "mint",
-         *       "table": [
-         *         {
-         *           "fromPlace": 1,
-         *           "toPlace": 1,
-         *           "shareBps": 5000
-         *         },
-         *         {
-         *           "fromPlace": 2,
-         *           "toPlace": 6,
-         *           "prize": 10
-         *         }
-         *       ],
-         *       "reviewSeconds": 3600
-         *     }
-         */
-        Prizes: {
-            tokenId?: components["schemas"]["TokenCode"];
-            pool?: components["schemas"]["AmountInput"];
-            /**
-             * @description `house` is the operator's. What a server mints counts against its `mintLimitPerDay`, on the
-             * day on which the season opens
-             * @default house
-             * @enum {string}
-             */
-            from?: "house" | "mint";
-            table: components["schemas"]["PrizeRow"][];
-            /**
-             * @description How long a sealed season is HELD before it is paid
-             * @default 0
-             */
-            reviewSeconds?: number;
-        };
-        /**
-         * @description What each of these places gets: `prize`, `shareBps` of the pool, or `quantity` of an asset
-         * without a stock. Tied players divide what their places get
-         */
-        PrizeRow: {
-            fromPlace: number;
-            toPlace: number;
-            prize?: components["schemas"]["AmountInput"];
-            /** @description Basis points of the pool for each of the places */
-            shareBps?: number;
-            gameAssetId?: components["schemas"]["Id"];
-            /**
-             * Format: int64
-             * @description Pieces of the asset; 1 by default
-             */
-            quantity?: number;
-        };
-        BoardEntry: {
-            /**
-             * Format: int64
-             * @description In the strict order
-             */
-            rank: number;
-            /**
-             * Format: int64
-             * @description The rank, or with `ties: shared` the same for equal entries
-             */
-            place: number;
-            user: components["schemas"]["User"];
-            /** @description An exact decimal */
-            score: number;
-            /** @description An exact decimal; null on a leaderboard without one */
-            subscore: number | null;
-            reachedAt: components["schemas"]["Time"];
-            /** Format: int64 */
-            submissions: number;
-            /** @description Percent of the entries that are behind */
-            percentile: number;
-            /** @description Of the score that counts, up to 1 KiB */
-            metadata: {
-                [key: string]: unknown;
-            };
-            evidence: components["schemas"]["ScoreEvidence"] | null;
-            /**
-             * @example {
-             *       "country": "DE"
-             *     }
-             */
-            segments: {
-                [key: string]: string;
-            };
-            /** @description For staff and the player, when true */
-            hidden?: boolean;
-        };
-        ScoreEvidence: {
-            roomId?: string;
-            /** @description An https address */
-            url?: string;
-            digest?: string;
-        };
-        ScoreInput: {
-            score: components["schemas"]["ScoreValue"];
-            subscore?: components["schemas"]["ScoreValue"];
-            /**
-             * Format: int64
-             * @description For staff, and required there
-             */
-            userId?: number;
-            /** @description Where the rules demand plays */
-            playId?: string;
-            /**
-             * Format: date-time
-             * @description For staff: names the season of a late result
-             */
-            playedAt?: string;
-            /** @description Up to 1 KiB */
-            metadata?: {
-                [key: string]: unknown;
-            };
-            evidence?: components["schemas"]["ScoreEvidence"];
-            /**
-             * @description For staff; fixed for a player in a season
-             * @example {
-             *       "country": "DE"
-             *     }
-             */
-            segments?: {
-                [key: string]: string;
-            };
-        };
-        SubmitResult: {
-            entry: components["schemas"]["BoardEntry"];
-            /** @description Whether the score has changed the entry */
-            changed: boolean;
-            /** @description The entry before; null for a first score */
-            previous: {
-                score: number;
-                subscore: number | null;
-            } | null;
-        };
-        /** @enum {string} */
-        TournamentStatus: "ANNOUNCED" | "REGISTRATION" | "CHECK_IN" | "RUNNING" | "SETTLING" | "FINISHED" | "CANCELLING" | "CANCELLED";
-        TournamentInput: {
-            name: string;
-            /** @enum {string} */
-            format: "score" | "single_elimination" | "swiss" | "round_robin";
-            /**
-             * Format: int64
-             * @description Required with a fee or a prize
-             */
-            entryTokenId?: number;
-            entryFee?: components["schemas"]["AmountInput"];
-            addedPrize?: {
-                amount: components["schemas"]["AmountInput"];
-                /** @enum {string} */
-                from: "house" | "mint";
-            } | null;
-            /** @description Basis points of the pot; that of the game by default */
-            rakeBps?: number;
-            /** @description Basis points by place, 10,000 together; the first takes all by default */
-            payout?: number[];
-            /** @description With fewer at the start it is cancelled; 2 by default */
-            minEntrants?: number;
-            /** @description At most 100,000 of score, 4,096 of swiss, 1,024 of single_elimination, 32 of round_robin */
-            maxEntrants: number;
-            /**
-             * Format: date-time
-             * @description Now by default
-             */
-            registrationOpensAt?: string | null;
-            /**
-             * Format: date-time
-             * @description Without it nobody has to check in
-             */
-            checkInOpensAt?: string | null;
-            /**
-             * Format: date-time
-             * @description At most 366 days ahead
-             */
-            startsAt: string;
-            /**
-             * Format: date-time
-             * @description Required of score, whose last play begins before it; a tournament with matches that is not
-             * decided then is cancelled, unless a report waits for its decision
-             */
-            endsAt?: string | null;
-            /** @description Of score: its leaderboard */
-            board?: {
-                /**
-                 * @default desc
-                 * @enum {string}
-                 */
-                order?: "desc" | "asc";
-                /**
-                 * @default best
-                 * @enum {string}
-                 */
-                operator?: "best" | "last" | "sum" | "min" | "max";
-                /** @default 0 */
-                decimals?: number;
-                /**
-                 * @description For plays that began before endsAt
-                 * @default 0
-                 */
-                graceSeconds?: number;
-                /**
-                 * @description Who sends scores: `server`, or `server` and `players`. With a fee or a prize players may
-                 * only with `rules.play: true` and `rules.max` (with `order: asc`, `rules.min`)
-                 */
-                writers?: "server" | ("server" | "players")[];
-                rules?: components["schemas"]["ScoreRules"] | null;
-            } | null;
-            /** @description With matches: their rooms */
-            room?: {
-                /**
-                 * @default 2
-                 * @enum {integer}
-                 */
-                maxPlayers?: 2;
-                metadata?: components["schemas"]["Metadata"];
-                /**
-                 * @default server
-                 * @enum {string}
-                 */
-                settlement?: "server" | "consensus";
-            } | null;
-            /** @description Of score: plays of each player */
-            attempts?: number;
-            /** @description Of Swiss: by the number of entrants by default */
-            rounds?: number;
-            /** @description Of Swiss: players may join until this round has ended */
-            lateJoinRounds?: number;
-            /**
-             * @description With matches: the order of the draw; random by default
-             * @enum {string}
-             */
-            seeding?: "random" | "joined";
-            /** @description With matches: to take one's seat; 120 by default */
-            noShowSeconds?: number;
-            /** @description With matches; that of the game's rooms by default */
-            matchTimeoutSeconds?: number;
-            /**
-             * @description With matches: replay (up to 3 attempts, then the higher seed; with consensus by lot), the
-             * higher seed, or half a point each; replay in a bracket by default, else half. A draw is what all players
-             * reported, or the server said
-             * @enum {string}
-             */
-            draws?: "replay" | "seed" | "half";
-            /**
-             * @description With matches that nobody decides: both players are out with their fees back; it is played
-             * again (up to 3 attempts, then refund); or both lose it. Refund by default
-             * @enum {string}
-             */
-            disputes?: "refund" | "replay" | "void";
-            /** @description With matches: how long a dispute waits for staff; 86400 by default */
-            disputeSeconds?: number;
-            /**
-             * @description With a check-in: the fee of who does not check in; refund by default
-             * @enum {string}
-             */
-            noCheckIn?: "refund" | "forfeit";
-            /**
-             * @default public
-             * @enum {string}
-             */
-            visibility?: "public" | "unlisted";
-            metadata?: components["schemas"]["Metadata"];
-        };
-        /** @description Members that the format does not have are absent */
-        Tournament: {
-            /** @description Unique within the game */
-            tournamentId: components["schemas"]["Id"];
-            gameId: components["schemas"]["Id"];
-            name: string;
-            /** @enum {string} */
-            format: "score" | "single_elimination" | "swiss" | "round_robin";
-            /**
-             * Format: int64
-             * @description Null: no fee and no prize
-             */
-            entryTokenId: number | null;
-            /** @description null without a fee and a prize */
-            entryToken: components["schemas"]["EntryToken"] | null;
-            entryFee: components["schemas"]["Amount"];
-            entryFeeAmount: components["schemas"]["Units"];
-            addedPrize: {
-                amount: components["schemas"]["Amount"];
-                /** @enum {string} */
-                from: "house" | "mint";
-            } | null;
-            addedPrizeAmount: components["schemas"]["Units"];
-            /** @description The fees and the added prize */
-            pot: components["schemas"]["Amount"];
-            potAmount: components["schemas"]["Units"];
-            /** @description What the operator gets; 0 before SETTLING */
-            rake: components["schemas"]["Amount"];
-            rakeAmount: components["schemas"]["Units"];
-            rakeBps: number;
-            /** @description Basis points by place, 10,000 together */
-            payout: number[];
-            minEntrants: number;
-            maxEntrants: number;
-            registrationOpensAt: components["schemas"]["Time"];
-            /** @description Null: nobody has to check in */
-            checkInOpensAt: (string & components["schemas"]["Time"]) | null;
-            startsAt: components["schemas"]["Time"];
-            endsAt: (string & components["schemas"]["Time"]) | null;
-            board?: {
-                /** @enum {string} */
-                order: "desc" | "asc";
-                /** @enum {string} */
-                operator: "best" | "last" | "sum" | "min" | "max";
-                decimals: number;
-                graceSeconds: number;
-                /** @description Who sends scores; absent in tournaments of older builds */
-                writers?: ("server" | "players")[];
-                rules?: components["schemas"]["ScoreRules"];
-            };
-            room?: {
-                maxPlayers: number;
-                metadata: components["schemas"]["Metadata"];
-                /** @enum {string} */
-                settlement: "server" | "consensus";
-            };
-            /** @description Of score: plays of each player */
-            attempts?: number;
-            /** @description Of Swiss: by the number of entrants by default */
-            rounds?: number;
-            /** @description Of Swiss: players may join until this round has ended */
-            lateJoinRounds?: number;
-            /**
-             * @description With matches: the order of the draw; random by default
-             * @enum {string}
-             */
-            seeding?: "random" | "joined";
-            /** @description With matches: to take one's seat; 120 by default */
-            noShowSeconds?: number;
-            /** @description With matches; that of the game's rooms by default */
-            matchTimeoutSeconds?: number;
-            /**
-             * @description With matches: replay (up to 3 attempts, then the higher seed; with consensus by lot), the
-             * higher seed, or half a point each; replay in a bracket by default, else half. A draw is what all players
-             * reported, or the server said
-             * @enum {string}
-             */
-            draws?: "replay" | "seed" | "half";
-            /**
-             * @description With matches that nobody decides: both players are out with their fees back; it is played
-             * again (up to 3 attempts, then refund); or both lose it. Refund by default
-             * @enum {string}
-             */
-            disputes?: "refund" | "replay" | "void";
-            /** @description With matches: how long a dispute waits for staff; 86400 by default */
-            disputeSeconds?: number;
-            /**
-             * @description With a check-in: the fee of who does not check in; refund by default
-             * @enum {string}
-             */
-            noCheckIn?: "refund" | "forfeit";
-            /** @enum {string} */
-            visibility: "public" | "unlisted";
-            metadata: components["schemas"]["Metadata"];
-            status: components["schemas"]["TournamentStatus"];
-            /**
-             * @description Why it was cancelled
-             * @enum {string|null}
-             */
-            reason: "operator" | "server" | "undersubscribed" | "expired" | "unplayed" | null;
-            /**
-             * Format: int64
-             * @description Rises by one with every change
-             */
-            version: number;
-            /**
-             * Format: int64
-             * @description The number of the last event
-             */
-            seq: number;
-            /**
-             * @description Of the last event; opaque
-             * @example 12-00abc123
-             */
-            position: string;
-            entrants: number;
-            checkedIn: number;
-            /** @description 0 before the first */
-            round: number;
-            createdAt: components["schemas"]["Time"];
-            startedAt: (string & components["schemas"]["Time"]) | null;
-            /** @description When it was finished or cancelled */
-            endedAt: (string & components["schemas"]["Time"]) | null;
-        };
-        Entrant: {
-            user: components["schemas"]["User"];
-            /** @description null before the draw */
-            seed: number | null;
-            joinedAt: components["schemas"]["Time"];
-            checkedInAt: (string & components["schemas"]["Time"]) | null;
-            /**
-             * @description Nobody is playing once the tournament is over; place and payout say how it went
-             * @enum {string}
-             */
-            status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
-            /**
-             * @description Null before SETTLING and for who never played; of a score tournament only of those who are
-             * paid
-             */
-            place: number | null;
-            /** @description null before SETTLING */
-            payout: number | null;
-            /** @description Minor units */
-            amount: string | null;
-        };
-        Match: {
-            /** @example r2m5 */
-            matchId: string;
-            round: number;
-            /** @description The better seed first; one of a bye */
-            players: components["schemas"]["MatchPlayer"][];
-            /** @enum {string} */
-            status: "WAITING" | "READY" | "PLAYING" | "DECIDED";
-            /** Format: uuid */
-            roomId: string | null;
-            /** @description From 1, higher when a draw is played again; 0 before the first room */
-            attempt: number;
-            /**
-             * Format: int64
-             * @description Null: not decided, a draw, or nobody came
-             */
-            winnerId: number | null;
-            /** @enum {string|null} */
-            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | "refunded" | null;
-            /** @description To take one's seat, then of the match */
-            deadline: (string & components["schemas"]["Time"]) | null;
-        };
-        MatchPlayer: {
-            userId: components["schemas"]["Id"];
-            seed: number;
-        };
-        Standing: {
-            /** @description Equal places are a tie */
-            place: number;
-            user: components["schemas"]["User"];
-            /** @description Of a score tournament: the score */
-            points: number;
-            /** @description Byes and walkovers too */
-            wins: number;
-            draws: number;
-            losses: number;
-            /** @description What orders players with equal points, as far as the format has it */
-            tiebreaks: {
-                buchholz?: number;
-                directEncounter?: number;
-                sonnebornBerger?: number;
-                seed?: number;
-            };
-            /** @description null before SETTLING */
-            payout: number | null;
-            /** @description Minor units */
-            amount: string | null;
-        };
-        Attempt: {
-            playId: string;
-            startedAt: components["schemas"]["Time"];
-            expiresAt: components["schemas"]["Time"];
-            attemptsLeft: number;
-        };
         /** Format: int64 */
         Id: number;
         /** Format: uuid */
@@ -1003,18 +265,6 @@ interface components {
          * @example 2026-11-20T17:32:26.123Z
          */
         Time: string;
-        Cursor: string | null;
-        /**
-         * @description A player chooses none that looks like a name of staff, such as admin; the game server may give
-         * any
-         */
-        Username: string;
-        /**
-         * Format: uri
-         * @description The https address of a picture at a public host name; at one of the game's settings.avatarHosts
-         * where it lists any
-         */
-        Avatar: string | null;
         /** @example GOLD */
         TokenCode: string;
         /** @description Data of the game, up to 4 KiB */
@@ -1027,114 +277,22 @@ interface components {
          */
         Units: string;
         /**
-         * @description Exact decimal, printed without rounding or exponent
+         * Format: double
+         * @description Exact decimal, printed without rounding or exponent, for people. A program uses the string in
+         * minor units beside it (`…Amount`), because a double is not exact
          * @example 2.5
          */
         Amount: number;
         /**
-         * @description An exact decimal, at most 2^53-1 minor units
+         * @description An exact decimal, at most 2^53-1 minor units. A program sends a string (`"2.5"`), because a
+         * double is not exact
          * @example 2.5
          */
         AmountInput: number | string;
-        /**
-         * @example {
-         *       "type": "/docs/errors/insufficient_funds",
-         *       "title": "The balance is too small",
-         *       "status": 402,
-         *       "detail": "The balance is too small.",
-         *       "instance": "/api/v1/game-session/join",
-         *       "code": "insufficient_funds",
-         *       "requestId": "5f0c1a52-7f0e-4c55-9f39-1f6a3f0d5b11",
-         *       "retryable": false,
-         *       "tokenId": "GOLD",
-         *       "available": 1.5,
-         *       "availableAmount": "150",
-         *       "required": 2.5,
-         *       "requiredAmount": "250"
-         *     }
-         */
-        Problem: {
-            /**
-             * Format: uri-reference
-             * @description The address of the code's page on the node, `/docs/errors/<code>`
-             */
-            type: string;
-            title: string;
-            status: number;
-            detail: string;
-            /** @description Path of the request */
-            instance: string;
-            code: string;
-            requestId: string;
-            /** @description The same request may succeed later */
-            retryable: boolean;
-            errors?: {
-                /** @example results[0].place */
-                field: string;
-                /** @example required */
-                code: string;
-                message: string;
-            }[];
-            available?: components["schemas"]["Amount"];
-            availableAmount?: components["schemas"]["Units"];
-            required?: components["schemas"]["Amount"];
-            requiredAmount?: components["schemas"]["Units"];
-            tokenId?: components["schemas"]["TokenCode"];
-            /**
-             * @description The rule that a rejected save breaks; save_rejected only
-             * @example maxGainPerMinute
-             */
-            rule?: string;
-            /**
-             * @description Where the rejected save breaks it
-             * @example hero.gold
-             */
-            path?: string;
-            /**
-             * @description Of a version_conflict, the version of the game, the stored save, or the shared state of the
-             * room
-             */
-            current?: number | {
-                slot: string;
-                /** Format: int64 */
-                version: number;
-                state: {
-                    [key: string]: unknown;
-                };
-                savedAt: components["schemas"]["Time"];
-                /** @description Bytes of the state */
-                size: number;
-            } | {
-                /** Format: int64 */
-                version: number;
-                value: {
-                    [key: string]: unknown;
-                };
-            };
-        } & {
-            [key: string]: unknown;
-        };
         User: {
             id: components["schemas"]["Id"];
             username: string;
             avatar: string | null;
-        };
-        Player: {
-            id: components["schemas"]["Id"];
-            username: string;
-            avatar: string | null;
-            gameId: components["schemas"]["Id"];
-            /**
-             * @description By what the player can come back
-             * @enum {string}
-             */
-            kind: "guest" | "device" | "external" | "issuer";
-            createdAt: components["schemas"]["Time"];
-            suspended: {
-                reason: string;
-                /** Format: date-time */
-                until: string | null;
-            } | null;
         };
         Account: {
             id: components["schemas"]["Id"];
@@ -1147,16 +305,6 @@ interface components {
              */
             kind: "guest" | "device" | "external" | "issuer";
             createdAt: components["schemas"]["Time"];
-        };
-        Session: {
-            accessToken: string;
-            /**
-             * @description Seconds
-             * @example 900
-             */
-            expiresIn: number;
-            refreshToken: string;
-            user: components["schemas"]["User"];
         };
         Friend: {
             id: components["schemas"]["Id"];
@@ -1175,25 +323,6 @@ interface components {
             /** @description Hexadecimal */
             policyId: string;
             decimals: string;
-        };
-        /** @description The games whose server keys may credit and debit the token; nothing else depends on it */
-        TokenGames: {
-            gameId: components["schemas"]["Id"];
-            /**
-             * @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond
-             * it 409 limit_reached. 0: debits only
-             */
-            mintLimitPerDay: number | string;
-        }[];
-        AdminToken: {
-            id: components["schemas"]["Id"];
-            tokenId: components["schemas"]["TokenCode"];
-            tokenName: string;
-            logoUrl: string | null;
-            metadata: components["schemas"]["TokenMetadata"];
-            /** @description Units in existence: in the player's game, and summed over all games for an operator */
-            volume: components["schemas"]["Amount"];
-            games: components["schemas"]["TokenGames"];
         };
         EntryToken: {
             id: components["schemas"]["Id"];
@@ -1219,6 +348,7 @@ interface components {
         TokenLimits: {
             tokenId: components["schemas"]["TokenCode"];
             /**
+             * Format: double
              * @description The highest stake of one room
              * @example 2.5
              */
@@ -1228,6 +358,7 @@ interface components {
             /** @description Rooms with a stake of the token at once */
             maxOpenRooms: number | null;
             /**
+             * Format: double
              * @description Stakes less payouts, prizes and refunds within 24 hours; stakes in rooms that have not ended
              * count
              * @example 10
@@ -1243,6 +374,7 @@ interface components {
             /** @description Rooms with a stake now; null until a limit of the token was set */
             openRooms: number | null;
             /**
+             * Format: double
              * @description What maxLoss24h is compared with; negative after winning
              * @example -2.5
              */
@@ -1253,7 +385,10 @@ interface components {
             pending: {
                 /** @enum {string} */
                 limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
-                /** @description Null is no limit */
+                /**
+                 * Format: double
+                 * @description Null is no limit
+                 */
                 value: number | null;
                 /** @description The same in minor units; rooms are counted */
                 valueAmount: string | null;
@@ -1272,145 +407,6 @@ interface components {
             reason: string;
             /** @description What it belongs to: a room, a purchase, or the operator's text */
             ref: string;
-        };
-        PlayerSession: {
-            startedAt: components["schemas"]["Time"];
-            /**
-             * Format: date-time
-             * @description Null when it never was
-             */
-            refreshedAt: string | null;
-            expiresAt: components["schemas"]["Time"];
-            /** @description The server key that made it; null when the player signed in */
-            serverKeyId: string | null;
-        };
-        LoadedSave: {
-            slot: string;
-            /** Format: int64 */
-            version: number;
-            state: {
-                [key: string]: unknown;
-            };
-            savedAt: components["schemas"]["Time"];
-            /** @description Bytes of the state */
-            size: number;
-        };
-        /** @description asyncapi.yaml describes the data of each type */
-        RoomEvent: {
-            /** @example room.joined */
-            type: string;
-            roomId: components["schemas"]["RoomId"];
-            /** Format: int64 */
-            seq: number;
-            position: string;
-            at: components["schemas"]["Time"];
-            data: {
-                [key: string]: unknown;
-            };
-        };
-        GameLedgerEntry: {
-            /**
-             * Format: int64
-             * @description The number of the entry
-             */
-            id: number;
-            at: components["schemas"]["Time"];
-            tokenId: components["schemas"]["TokenCode"];
-            /** @example stake */
-            reason: string;
-            /** @description A room, `asset:7`, or the caller of a credit or debit */
-            ref: string;
-            postings: {
-                /** @enum {string} */
-                account: "wallet" | "escrow" | "prizes" | "house" | "minted";
-                /**
-                 * Format: int64
-                 * @description The player of a wallet
-                 */
-                userId: number | null;
-                delta: components["schemas"]["Amount"];
-                deltaAmount: components["schemas"]["Units"];
-            }[];
-        };
-        Counts: number[];
-        Node: {
-            id: string;
-            host: string;
-            /** @description `host:port` at which other nodes reach this one; empty if they cannot */
-            address: string;
-            version: string;
-            /** @description Empty of a node of v0.9.0 */
-            commit: string;
-            /**
-             * @description Oldest layout of the store that the node reads; 0 of a node of v0.9.0, which reads layout 3
-             * only
-             */
-            oldestLayout: number;
-            /** @description Newest layout of the store that the node reads; 0 of a node of v0.9.0 */
-            newestLayout: number;
-            /** @description Layout that the node writes: that of the store; 0 of a node of v0.9.0 */
-            layout: number;
-            startedAt: components["schemas"]["Time"];
-            at: components["schemas"]["Time"];
-            draining: boolean;
-            /**
-             * @description What an acknowledged change survives now
-             * @enum {string}
-             */
-            durability: "memory" | "disk" | "replica";
-            /**
-             * @description What it should survive by the settings of the node
-             * @enum {string}
-             */
-            durabilityMode: "memory" | "disk" | "replica";
-            sockets: number;
-            topics: number;
-            /** @description Seats whose players are connected by this node */
-            players: number;
-            goroutines: number;
-            /** Format: int64 */
-            memoryBytes: number;
-            /**
-             * Format: int64
-             * @description Microseconds from publish to receipt
-             */
-            lagMicros: number;
-            /**
-             * Format: int64
-             * @description Since the start of the node
-             */
-            requests: number;
-            /**
-             * Format: int64
-             * @description Of the requests those with a status of 500 or more
-             */
-            failures: number;
-            /**
-             * Format: int64
-             * @description Events handed to sockets since the start of the node
-             */
-            deliveries: number;
-            /** @description Counts of the last 60 intervals at most, oldest first; all lists are equally long */
-            recent: {
-                intervalSeconds: number;
-                /**
-                 * Format: date-time
-                 * @description The end of the last interval
-                 */
-                until: string;
-                requests: components["schemas"]["Counts"];
-                failures: components["schemas"]["Counts"];
-                deliveries: components["schemas"]["Counts"];
-                sockets: components["schemas"]["Counts"];
-                lagMicros: components["schemas"]["Counts"];
-                ledgerEntries: components["schemas"]["Counts"];
-                /**
-                 * @description For each token the minor units that came into an account. Each entry counts on one node
-                 */
-                moved: {
-                    [key: string]: components["schemas"]["Units"][];
-                };
-            };
         };
         /** @enum {string} */
         RoomStatus: "CREATED" | "STARTED" | "FINISHED" | "CANCELLED" | "DISPUTED";
@@ -1458,6 +454,7 @@ interface components {
             userId: components["schemas"]["Id"];
             /** @description From 1; equal places are a tie */
             place: number;
+            /** Format: double */
             score?: number | null;
         };
         Seat: {
@@ -1592,34 +589,6 @@ interface components {
             /** @description When the room is cancelled if there is no result by then; null before the start */
             matchDeadline?: (string & components["schemas"]["Time"]) | null;
         };
-        SetState: {
-            roomId: components["schemas"]["RoomId"];
-            /**
-             * Format: int64
-             * @description Of the shared state that was read last
-             * @default 0
-             */
-            version?: number;
-            /** @description Values to set, by their names: 1 to 64 letters, digits, `.`, `_` and `-` */
-            patch?: {
-                [key: string]: unknown;
-            };
-            /** @description Names to remove */
-            delete?: string[];
-        };
-        SetTurn: {
-            roomId: components["schemas"]["RoomId"];
-            /**
-             * Format: int64
-             * @description Who gets the turn; null: nobody
-             */
-            userId?: number | null;
-            /**
-             * Format: int64
-             * @description Required with userId
-             */
-            seconds?: number | null;
-        };
         Payout: {
             userId: components["schemas"]["Id"];
             /** @description null for a forfeited seat whose stake is returned */
@@ -1684,425 +653,6 @@ interface components {
              */
             owned: number;
         };
-        Saved: {
-            slot: string;
-            /**
-             * Format: int64
-             * @description Counts from 1 in each slot
-             */
-            version: number;
-            savedAt: components["schemas"]["Time"];
-            /** @description Bytes of the state without white space */
-            size: number;
-        };
-        Game: {
-            id: components["schemas"]["Id"];
-            name: string;
-            origins: string[];
-            welcomeGrant: {
-                tokenId: components["schemas"]["TokenCode"];
-                amount: components["schemas"]["Amount"];
-                amountUnits?: components["schemas"]["Units"];
-                /** @enum {string} */
-                for: "linked" | "any";
-            } | null;
-            settings: components["schemas"]["GameSettings"];
-            /** @description Without their secrets */
-            serverKeys: {
-                id: string;
-                createdAt: components["schemas"]["Time"];
-            }[];
-            createdAt: components["schemas"]["Time"];
-            /** Format: int64 */
-            version: number;
-            /** @description What the game has of each member of `settings.quotas`; in the response of getGame alone */
-            use?: {
-                boards: components["schemas"]["Use"];
-                openTournaments: components["schemas"]["Use"];
-                assets: components["schemas"]["Use"];
-                newPlayersPerDay: components["schemas"]["Use"];
-                bytes: components["schemas"]["Use"];
-            };
-        };
-        Use: {
-            /** Format: int64 */
-            used: number;
-            /**
-             * Format: int64
-             * @description The quota; of bytes 0 when the operator set none
-             */
-            max: number;
-        };
-        GameWithKey: {
-            game: components["schemas"]["Game"];
-            serverKey: string;
-        };
-        WelcomeGrantInput: {
-            tokenId: components["schemas"]["TokenCode"];
-            amount: components["schemas"]["AmountInput"];
-            /**
-             * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when
-             * they are linked. any: guests too, of whom anybody can make many
-             * @default linked
-             * @enum {string}
-             */
-            for?: "" | "linked" | "any";
-        } | null;
-        GameSettings: {
-            /** @default 0 */
-            rakeBps?: number;
-            /**
-             * @description No player can go below
-             * @default 0
-             */
-            minRakeBps?: number;
-            /**
-             * @description No player can go above. A raised minRakeBps raises it, too
-             * @default 2000
-             */
-            maxRakeBps?: number;
-            /** @default 7200 */
-            matchTimeoutSeconds?: number;
-            /**
-             * @description In a room with consensus, from the first report until whoever is silent agrees. A change
-             * counts for windows that begin after it
-             * @default 120
-             */
-            reportWindowSeconds?: number;
-            /** @default 900 */
-            idleTimeoutSeconds?: number;
-            /** @default 86400 */
-            maxAgeSeconds?: number;
-            maxPlayers?: number;
-            /**
-             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
-             * @default 0
-             */
-            minAgeToStakeSeconds?: number;
-            issuers?: components["schemas"]["Issuer"][];
-            /**
-             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
-             * every public host
-             */
-            avatarHosts?: string[];
-            /**
-             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
-             * decides
-             * @example {
-             *       "": "host",
-             *       "hand.": "owner"
-             *     }
-             */
-            stateKeys?: {
-                [key: string]: "host" | "owner" | "all";
-            };
-            /**
-             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
-             * forfeited before
-             * @default skip
-             * @enum {string}
-             */
-            turnTimeout?: "skip" | "forfeit";
-            /**
-             * @description The leaderboards to which a finished room adds a score of each of its players; their
-             * `writers` must name `rooms`. Rooms that were created while there was none feed none
-             */
-            boards?: components["schemas"]["BoardFeed"][];
-            /**
-             * @description The settlements that players may choose for a room. A game of an older build has both until
-             * staff names some; matches have the settlement of their tournament
-             * @default [
-             *       "server"
-             *     ]
-             */
-            settlements?: ("server" | "consensus")[];
-            quotas?: components["schemas"]["GameQuotas"];
-            /**
-             * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
-             * Beyond it a sign-in succeeds without the grant, which a later sign-in gives. null: as much as the game's
-             * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
-             * the operator may change it
-             */
-            grantLimitPerDay?: (number | null) | string;
-            /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: {
-                [key: string]: unknown;
-            }[];
-        };
-        GameSettingsInput: {
-            /** @default 0 */
-            rakeBps?: number;
-            /**
-             * @description No player can go below
-             * @default 0
-             */
-            minRakeBps?: number;
-            /**
-             * @description No player can go above. A raised minRakeBps raises it, too
-             * @default 2000
-             */
-            maxRakeBps?: number;
-            /** @default 7200 */
-            matchTimeoutSeconds?: number;
-            /**
-             * @description In a room with consensus, from the first report until whoever is silent agrees. A change
-             * counts for windows that begin after it
-             * @default 120
-             */
-            reportWindowSeconds?: number;
-            /** @default 900 */
-            idleTimeoutSeconds?: number;
-            /** @default 86400 */
-            maxAgeSeconds?: number;
-            maxPlayers?: number;
-            /**
-             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
-             * @default 0
-             */
-            minAgeToStakeSeconds?: number;
-            issuers?: components["schemas"]["Issuer"][];
-            /**
-             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
-             * every public host
-             */
-            avatarHosts?: string[];
-            /**
-             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
-             * decides
-             * @example {
-             *       "": "host",
-             *       "hand.": "owner"
-             *     }
-             */
-            stateKeys?: {
-                [key: string]: "host" | "owner" | "all";
-            };
-            /**
-             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
-             * forfeited before
-             * @default skip
-             * @enum {string}
-             */
-            turnTimeout?: "skip" | "forfeit";
-            /**
-             * @description The leaderboards to which a finished room adds a score of each of its players; their
-             * `writers` must name `rooms`. Rooms that were created while there was none feed none
-             */
-            boards?: components["schemas"]["BoardFeed"][];
-            /**
-             * @description The settlements that players may choose for a room. A game of an older build has both until
-             * staff names some; matches have the settlement of their tournament
-             * @default [
-             *       "server"
-             *     ]
-             */
-            settlements?: ("server" | "consensus")[];
-            quotas?: components["schemas"]["GameQuotas"];
-            /**
-             * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
-             * Beyond it a sign-in succeeds without the grant, which a later sign-in gives. null: as much as the game's
-             * servers may mint of the token, or, where these mint nothing, 10,000 grants. A response has a number. Only
-             * the operator may change it
-             */
-            grantLimitPerDay?: (number | null) | string;
-            /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: {
-                [key: string]: unknown;
-            }[];
-        };
-        /**
-         * @description How much the game may have in the store; beyond it 409 `limit_reached` with `limit`, the name of
-         * the member, and `max`. Only the operator may change them
-         */
-        GameQuotas: {
-            /**
-             * Format: int64
-             * @description Leaderboards
-             * @default 200
-             */
-            boards?: number;
-            /**
-             * Format: int64
-             * @description Tournaments that have not ended
-             * @default 1000
-             */
-            openTournaments?: number;
-            /**
-             * Format: int64
-             * @description Assets, on sale or not
-             * @default 5000
-             */
-            assets?: number;
-            /**
-             * Format: int64
-             * @description Players who are made in a day (UTC)
-             * @default 100000
-             */
-            newPlayersPerDay?: number;
-            /**
-             * Format: int64
-             * @description Bytes in the store, estimated. 0: none; then a quarter of the memory of a server is the
-             * share of the game when the store is nearly full
-             * @default 0
-             */
-            bytes?: number;
-        };
-        BoardFeed: {
-            /** @description Key of a leaderboard of the game, here once */
-            board: string;
-            /**
-             * @description score: the score of the result, if there is one. win: 1 for the first place, 0 for the
-             * others. payout: what the player got of the pot, rounded down to the decimals of the leaderboard. A room
-             * with `settlement: consensus` feeds `win` alone, and no leaderboard with prizes. A leaderboard with prizes
-             * cannot be fed from payout; it takes rooms in which two or more have played
-             * @enum {string}
-             */
-            from: "score" | "win" | "payout";
-            /**
-             * @description Whether a room counts that ended because all players but one had left. By default it feeds
-             * nothing
-             * @default false
-             */
-            walkovers?: boolean;
-        };
-        /** @description An identity provider whose JWTs sign players in */
-        Issuer: {
-            issuer: string;
-            audience: string;
-            /**
-             * Format: uri
-             * @description Where its key set is, over https
-             */
-            jwksUrl?: string;
-            /** @description Or the key set itself, RFC 7517 */
-            keys?: {
-                [key: string]: unknown;
-            };
-        };
-        TrailRecord: {
-            /** @description One more with every record */
-            id: components["schemas"]["Id"];
-            at: components["schemas"]["Time"];
-            /**
-             * @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server
-             * key>`
-             */
-            actor: string;
-            /**
-             * Format: int64
-             * @description The game of the server, null for an operator
-             */
-            gameId: number | null;
-            /**
-             * @description The operationId of the operation
-             * @example patchGame
-             */
-            action: string;
-            /**
-             * @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have
-             * been created
-             */
-            target: string;
-            /**
-             * @description What has changed, as it was; null for what was created. It was read before the write, so a
-             * write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member
-             * first
-             */
-            before: {
-                [key: string]: unknown;
-            } | null;
-            /** @description What has changed, as it is */
-            after: {
-                [key: string]: unknown;
-            } | null;
-            /** @description X-Request-Id of the request */
-            requestId: string;
-            /**
-             * @description `unknown`: it failed with 5xx and may have changed something
-             * @enum {string}
-             */
-            outcome: "done" | "unknown";
-        };
-        Audit: {
-            /** @description Whether `sumsAgree` is true and `stopped` is empty */
-            balanced: boolean;
-            /** @description Whether no unit was made or lost in what the store has, whatever `stopped` has */
-            sumsAgree: boolean;
-            /**
-             * @description Why money does not move, or why some may be missing; an operator accepts a game by `POST
-             * /api/v1/admin/games/{gameId}/accept-audit`, the rest by `parlor store accept`
-             */
-            stopped: {
-                /** @description The game; absent for all games */
-                gameId?: components["schemas"]["Id"];
-                /**
-                 * @description `empty`, `foreign` or `older`: the store is not what it was, and all money is stopped.
-                 * `loss`: the newest entries of the game are missing, and money goes on. `conservation`: the money of
-                 * the game is stopped, because it does not add up. There may be others
-                 */
-                cause: string;
-                /** @description A sentence for operators */
-                reason: string;
-                /** @description When a node noticed */
-                at: components["schemas"]["Time"];
-            }[];
-            tokens: {
-                tokenId: components["schemas"]["TokenCode"];
-                minted: components["schemas"]["Amount"];
-                mintedAmount: components["schemas"]["Units"];
-                wallets: components["schemas"]["Amount"];
-                walletsAmount: components["schemas"]["Units"];
-                escrow: components["schemas"]["Amount"];
-                escrowAmount: components["schemas"]["Units"];
-                /** @description Promised prizes */
-                prizes: components["schemas"]["Amount"];
-                prizesAmount: components["schemas"]["Units"];
-                house: components["schemas"]["Amount"];
-                houseAmount: components["schemas"]["Units"];
-                delta: components["schemas"]["Amount"];
-                deltaAmount: components["schemas"]["Units"];
-            }[];
-            checkedAt: components["schemas"]["Time"];
-        };
-        /** @description Chosen by the client; without one the replyTo of the reply is null */
-        MessageId: string;
-        /** @description The id of the request, or null if it had none */
-        ReplyTo: string | null;
-        /**
-         * @description A position among the events of a room, a tournament or a player, such as `12-00abc123`; opaque.
-         * Before the first event it is `0-0`
-         */
-        Position: string;
-        /**
-         * @description The key of a leaderboard in the game of the player
-         * @example weekly
-         */
-        BoardKey: string;
-        BoardState: {
-            /** @enum {string} */
-            mode: "snapshot";
-            /**
-             * Format: int64
-             * @description Number of the current season
-             */
-            season: number;
-            /**
-             * Format: int64
-             * @description Rises with each change of the first 100 entries of the season
-             */
-            version: number;
-            /** @description Best first, as many as `top` said */
-            entries: components["schemas"]["BoardEntry"][];
-            /**
-             * @description Entries around the player's own, best first; none while the player has no entry, and null
-             * without `around`
-             */
-            me: components["schemas"]["BoardEntry"][] | null;
-        };
-        /**
-         * @description Names the room in binary frames of this connection; only with the subprotocol `parlor.v1.bin`
-         */
-        RoomIndex: number;
         /**
          * @description Neither `.` nor `..`
          * @example main
@@ -2113,72 +663,10 @@ interface components {
          * @description Of a slot: 1, 2, 3 …
          */
         Version: number;
-        /** @description Data of the game: up to 256 KiB and 32 levels, without white space */
-        State: {
-            [key: string]: unknown;
-        };
-        /** @description Where the events after the reply begin */
-        UserPositions: {
-            money: components["schemas"]["Position"];
-            progress: components["schemas"]["Position"];
-        };
-        RoomStart: {
-            roomId: components["schemas"]["RoomId"];
-            after?: components["schemas"]["Position"];
-        };
-        OneSlot: {
-            slot: components["schemas"]["Slot"];
-        };
-        Loaded: {
-            slot: components["schemas"]["Slot"];
-            version: components["schemas"]["Version"];
-            state: components["schemas"]["State"];
-            savedAt: components["schemas"]["Time"];
-            size: number;
-        };
         Revision: {
             version: components["schemas"]["Version"];
             savedAt: components["schemas"]["Time"];
             size: number;
-        };
-        Snapshot: {
-            /** @enum {string} */
-            mode: "snapshot";
-            room: components["schemas"]["Room"];
-            position: components["schemas"]["Position"];
-        };
-        TournamentSnapshot: {
-            /** @enum {string} */
-            mode: "snapshot";
-            tournament: components["schemas"]["Tournament"];
-            position: components["schemas"]["Position"];
-        };
-        TournamentEvent: {
-            type: string;
-            tournamentId: components["schemas"]["Id"];
-            /**
-             * Format: int64
-             * @description Gap-free and ascending in the tournament
-             */
-            seq: number;
-            position: components["schemas"]["Position"];
-            at: components["schemas"]["Time"];
-            data: {
-                [key: string]: unknown;
-            };
-        };
-        UserEvent: {
-            type: string;
-            /**
-             * Format: int64
-             * @description Gap-free and ascending: one numbering for balances and assets, one for progress and matches
-             */
-            seq: number;
-            position: components["schemas"]["Position"];
-            at: components["schemas"]["Time"];
-            data: {
-                [key: string]: unknown;
-            };
         };
         RoomCreatedData: {
             code: string;
@@ -2349,125 +837,16 @@ interface components {
              */
             version: number;
         };
-        TournamentOpenedData: {
-            /** @enum {string} */
-            status: "ANNOUNCED" | "REGISTRATION" | "CHECK_IN";
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentJoinedData: {
-            user: components["schemas"]["User"];
-            entrants: number;
-            fees: components["schemas"]["Amount"];
-            feesAmount: components["schemas"]["Units"];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentLeftData: {
-            userId: components["schemas"]["Id"];
-            /** @enum {string} */
-            reason: "left" | "disqualified" | "no_check_in" | "disputed";
-            entrants: number;
-            fees: components["schemas"]["Amount"];
-            feesAmount: components["schemas"]["Units"];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentCheckedInData: {
-            userId: components["schemas"]["Id"];
-            checkedIn: number;
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentStartedData: {
-            /** @description How many take part */
-            players: number;
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentRoundStartedData: {
-            round: number;
-            /** @description How many */
-            matches: number;
-            /** @description Of a match whose room does not open before */
-            deadline: components["schemas"]["Time"];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentMatchReadyData: {
-            matchId: string;
-            roomId: components["schemas"]["RoomId"];
-            attempt: number;
-            deadline: components["schemas"]["Time"];
-            players: components["schemas"]["MatchPlayer"][];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentMatchDecidedData: {
-            matchId: string;
-            /**
-             * Format: int64
-             * @description Null: a draw, or nobody came
-             */
-            winnerId: number | null;
-            /** @enum {string} */
-            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | "refunded";
-            players: components["schemas"]["MatchPlayer"][];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentSettledData: {
-            pot: components["schemas"]["Amount"];
-            potAmount: components["schemas"]["Units"];
-            rake: components["schemas"]["Amount"];
-            rakeAmount: components["schemas"]["Units"];
-            payouts: components["schemas"]["Payout"][];
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
-        TournamentCancelledData: {
-            /** @enum {string} */
-            reason: "operator" | "server" | "undersubscribed" | "expired" | "unplayed";
-            /**
-             * Format: int64
-             * @description Of the room
-             */
-            version: number;
-        };
         UserBalanceData: {
             tokenId: components["schemas"]["TokenCode"];
             volume: components["schemas"]["Amount"];
             amount: components["schemas"]["Units"];
             held: components["schemas"]["Amount"];
             heldAmount: components["schemas"]["Units"];
-            /** @description Of what can be spent; 0 when only stakes changed */
+            /**
+             * Format: double
+             * @description Of what can be spent; 0 when only stakes changed
+             */
             delta: number;
             deltaAmount: components["schemas"]["Units"];
             /** @description `resync` follows no change: the store lost something, and this is what is there */
@@ -2522,13 +901,6 @@ interface components {
             roomId: components["schemas"]["RoomId"];
             deadline: components["schemas"]["Time"];
         };
-        BoardChangedData: components["schemas"]["BoardState"];
-        BoardSeasonStartedData: {
-            season: components["schemas"]["Season"];
-        };
-        BoardSeasonEndedData: {
-            season: components["schemas"]["Season"];
-        };
         HelloData: {
             connectionId: string;
             userId: components["schemas"]["Id"];
@@ -2559,8 +931,6 @@ interface components {
             /** @description For how long nothing was heard, in milliseconds; 0: the store is heard again */
             sinceMs: number;
         };
-        RoomSnapshotData: components["schemas"]["Snapshot"];
-        TournamentSnapshotData: components["schemas"]["TournamentSnapshot"];
         RoomMessageData: {
             from: components["schemas"]["Id"];
             op: string;
@@ -2573,11 +943,6 @@ interface components {
             encoding?: "base64";
         };
     };
-    responses: never;
-    parameters: never;
-    requestBodies: never;
-    headers: never;
-    pathItems: never;
 }
 /** The data of a room's events as this version of the service sends them, by their name in the SDK. */
 interface ServiceRoomEvents {
@@ -2756,21 +1121,30 @@ export type RoomEvents<M = any> = {
 export type RoomEvent<M = any> = RoomEvents<M>[Exclude<keyof RoomEvents<M>, "change">];
 /** The events of the client, by name. */
 export interface ParlorEvents {
+    /** Where the connection stands now. */
     state: State;
     /** `persistent` is false when the session will not survive the page. */
     user: {
         user: User;
         persistent: boolean;
     };
+    /** The player's balance of a token has changed. */
     balance: ServiceUserEvents["balance"];
+    /** The player owns more or less of an asset. */
     asset: ServiceUserEvents["asset"];
     /** A prize of a leaderboard's season or of a tournament, after the balance or the asset that it changed. */
     prize: ServiceUserEvents["prize"];
+    /** A slot was saved, perhaps by another page of the player. */
     progress: ServiceUserEvents["progress"];
     /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
     match: ServiceUserEvents["match"];
+    /** The node ends soon. The client moves to another one by itself. */
     draining: ServiceConnectionEvents["draining"];
-    /** Events are late: the node hears nothing from its store. With `sinceMs` 0 it does again, and what was missed follows. */
+    /**
+     * Events are late: the node has heard nothing from its store for `sinceMs`, at least 3 s. Calls may
+     * fail meanwhile; a page may say that the game waits. `sinceMs` 0: it hears the store again, and
+     * what was missed follows.
+     */
     stale: ServiceConnectionEvents["stale"];
     /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
     error: ParlorError | Error;
@@ -2808,13 +1182,13 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
     once<K extends keyof RoomEvents<M>>(event: K, o?: ListenOptions): Promise<RoomEvents<M>[K]>;
     /** Iterates over events from now on. At most 1,000 wait to be read; then it throws `queue_full`. */
     events(o?: ListenOptions): AsyncIterable<RoomEvent<M>>;
-    /** Rejects with already_started, not_participant, room_closed. */
+    /** Says whether the player is ready. Rejects with already_started, not_participant, room_closed. */
     setReady(ready?: boolean): Promise<Room<M>>;
-    /** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
+    /** Starts the game, for the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
     start(): Promise<Room<M>>;
-    /** Before the start the stake comes back; after it the seat is forfeited. Rejects with room_disputed. */
+    /** Gives up the seat. Before the start the stake comes back, after it the seat is forfeited. Rejects with room_disputed. */
     leave(): Promise<Room<M>>;
-    /** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
+    /** Ends the room before the start, for the host. Every stake comes back. Rejects with not_host, already_started. */
     cancel(): Promise<Room<M>>;
     /**
      * In a consensus room: reports what this player saw, once. The room is finished when all players
@@ -2823,16 +1197,16 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
     finish(results: Result[]): Promise<Room<M>>;
     /** Opens a room with the same settings and reserved seats, or joins the one that is open. */
     rematch(): Promise<Room<M>>;
-    /** For the host. Rejects with not_host, not_participant. */
+    /** Removes a player from the room, for the host. Rejects with not_host, not_participant. */
     kick(userId: number, o?: {
         ban?: boolean;
     }): Promise<Room<M>>;
-    /** For the host. Rejects with not_host, not_participant. */
+    /** Makes another player the host. Rejects with not_host, not_participant. */
     makeHost(userId: number): Promise<Room<M>>;
     /**
      * Sends a message to the other players: not stored, at most once, in order. While there is no
-     * connection it waits, 10 s at most. Throws payload_too_large above 16 KiB, and queue_full when 64
-     * messages or 256 KB wait, or the oldest has waited for 10 s.
+     * connection it waits, 10 s at most: then it is dropped, and the client's event `error` has a
+     * `timeout`. Throws payload_too_large above 16 KiB, and queue_full when 64 messages or 256 KB wait.
      */
     send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
     /**
@@ -2847,6 +1221,11 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
     } | null;
     /** State that all players of the room share. */
     readonly shared: Shared;
+    /**
+     * Stops following the room, without leaving it. The object keeps the last state and hears nothing
+     * more; `rooms.get` follows the room again, with a new object. A client follows up to 16 rooms.
+     */
+    unwatch(): void;
 }
 /** Finds, opens and joins rooms. All of a client's calls for one room give the same object. */
 export interface Rooms<M = any> {
@@ -2860,6 +1239,7 @@ export interface Rooms<M = any> {
     get(room: string | {
         code: string;
     }): Promise<Room<M>>;
+    /** A page of rooms, newest first: by default those that the player may join. */
     list(query?: RoomQuery): Promise<Page<RoomData>>;
     /** The rooms that have not ended and in which the player has a seat. */
     mine(): Promise<Room<M>[]>;
@@ -2881,6 +1261,7 @@ export interface Progress {
     load(slot: string): Promise<(Saved & {
         state: any;
     }) | null>;
+    /** Every slot of the player with its newest version, without the states. */
     list(): Promise<Saved[]>;
     /** The last five versions, newest first. */
     history(slot: string): Promise<Revision[]>;
@@ -2889,9 +1270,11 @@ export interface Progress {
 }
 /** The player's money. Amounts are exact: `volume` as number, `amount` in minor units as string. */
 export interface Wallet {
+    /** What the player has of every token of the game. */
     balances(): Promise<Balance[]>;
     /** Rejects with token_not_found. */
     balance(tokenId: string): Promise<Balance>;
+    /** A page of the player's own bookings, newest first. */
     ledger(query?: PageQuery & {
         tokenId?: string;
     }): Promise<Page<LedgerEntry>>;
@@ -2907,6 +1290,7 @@ export interface Wallet {
 }
 /** What the game sells. */
 export interface Store {
+    /** A page of what the game sells. */
     assets(query?: PageQuery): Promise<Page<Asset>>;
     /**
      * Buys an asset, once, however often it is sent. Rejects with insufficient_funds, price_changed,
@@ -2917,21 +1301,25 @@ export interface Store {
         quantity?: number;
         expectedPrice?: number | string;
     }): Promise<Purchase>;
+    /** A page of what the player has bought. */
     owned(query?: PageQuery): Promise<Page<OwnedAsset>>;
     /** The purchases whose outcome is not known yet. */
     pending(): Promise<PendingPurchase[]>;
 }
 /** Friends, requests and blocked players. */
 export interface Friends {
+    /** A page of friends, open requests and blocked players. */
     list(query?: PageQuery): Promise<Page<Friend>>;
     /** Asks for friendship, or accepts it. */
     add(userId: number): Promise<Friend>;
     /** Ends a friendship, declines a request, lifts a block. */
     remove(userId: number): Promise<void>;
+    /** Blocks a player and ends the friendship. Later requests of that player have no effect. */
     block(userId: number): Promise<Friend>;
 }
 /** The player's own account. */
 export interface OwnAccount {
+    /** Changes the name, 1 to 32 characters. */
     rename(username: string): Promise<Account>;
     /** An https address, or null for none. */
     avatar(url: string | null): Promise<Account>;
@@ -2952,16 +1340,28 @@ export interface OwnAccount {
 export interface Parlor<M = any> {
     /** Signed in and online once. Rejects only for what will not mend. */
     readonly ready: Promise<Parlor<M>>;
+    /** Where the connection stands; the event `state` tells each change. */
     readonly state: State;
+    /** The player, null until the first sign-in has ended. */
     readonly user: User | null;
     /** Adds a listener, and returns the function that removes it. */
     on<K extends keyof ParlorEvents>(event: K, fn: (e: ParlorEvents[K]) => void, o?: ListenOptions): () => void;
+    /** Finds, opens and joins rooms. */
     readonly rooms: Rooms<M>;
+    /** The player's saves. */
     readonly progress: Progress;
+    /** The player's money. */
     readonly wallet: Wallet;
+    /** What the game sells, and what the player owns. */
     readonly store: Store;
+    /** Friends, requests and blocked players. */
     readonly friends: Friends;
+    /** The player's own account. */
     readonly account: OwnAccount;
+    /** The devtools, with `debug: true` and once their script is loaded. */
+    readonly debug?: Debug;
+    /** Reads the player's own account; `kind` says by what the player can come back. */
+    me(): Promise<Account>;
     /** The service's clock, in ms since 1970. */
     time(): number;
     /** Ends the connection. Unfinished calls reject with `closed`. */
@@ -2969,6 +1369,7 @@ export interface Parlor<M = any> {
 }
 /** The options of init. */
 export interface Options {
+    /** The id of the game. `parlor dev` has game 1. */
     gameId: string | number;
     /** The address of the service. By default the origin of the SDK's script, else that of the page. */
     baseUrl?: string;
@@ -2978,9 +1379,11 @@ export interface Options {
     username?: string;
     /** Where the session is kept; false keeps it in memory. */
     storage?: Storage | false;
-    /** Loads the debug panel. */
+    /** Loads the devtools from the service first, as `?parlorDebug` in the page's address does. */
     debug?: boolean;
+    /** Used instead of the global one. */
     fetch?: typeof fetch;
+    /** Used instead of the global one, such as `ws` in Node 20, or the one of a binary lane. */
     WebSocket?: any;
 }
 /**

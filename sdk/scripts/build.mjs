@@ -16,26 +16,24 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // be on the wire, in storage, in the surface or of the browser. Any free short name will do; these make
 // the compressed files 30 bytes smaller than those that esbuild chooses, found by swapping at random.
 const internalNames = {
-  shelf: "S", http: "z", session: "N", socket: "Z", syncClock: "v", onUser: "W", reportError: "p", fail: "T",
-  prefix: "L", options: "u", emit: "f", bearer: "r", freshToken: "E", refuse: "h", currentToken: "A", forget: "j",
-  isUp: "K", ask: "k", buffered: "O", wake: "c", drop: "R", rest: "$", onUp: "g", onDown: "U", onEvent: "I",
-  onFailure: "q", sent: "a", timer: "e", frame: "V", reject: "t", resolve: "s", retries: "b",
-  waits: "H", sharedVersion: "i", forgotten: "Q", base: "_", heard: "m", live: "d", busy: "P", whenDone: "l",
-  isPersistent: "x", note: "y", flush: "n", catchUp: "w", end: "o",
+  shelf: "S", http: "z", session: "j", socket: "Z", syncClock: "C", onUser: "x", reportError: "p",
+  fail: "V", prefix: "b", options: "u", emit: "m", bearer: "r", freshToken: "E", refuse: "h",
+  currentToken: "A", forget: "N", isUp: "K", ask: "k", buffered: "O", wake: "c", drop: "D", rest: "$",
+  onUp: "g", onDown: "U", onEvent: "I", onFailure: "q", sent: "a", timer: "e", frame: "T", reject: "t",
+  resolve: "s", retries: "_", emitter: "G", waits: "H", sharedVersion: "i", forgotten: "v", base: "L",
+  heard: "f", live: "d", busy: "P", whenDone: "l", isPersistent: "W", note: "y", flush: "n", catchUp: "w",
+  end: "o",
 };
 
-/** Replaces the core by a module beside the file, so that it is loaded once. */
-const coreAt = (address) => ({
-  name: "core",
-  setup: ({ onResolve }) => onResolve({ filter: /^\.\/index\.js$/ }, () => ({ path: address, external: true })),
-});
+// What the hooks take from packages of which a page has one copy.
+const peers = { "@parlor-games/sdk": "src/index.ts", "@parlor-games/sdk/boards": "src/boards.ts" };
 
-/** Bundles an entry point, without the core if its address is given. `names` are shortened, null: none. */
-async function bundle(entry, format, { core = "", names = internalNames } = {}) {
+/** Bundles an entry point. `names` are shortened, null: none. */
+async function bundle(entry, format, names = internalNames) {
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    ...core && { external: ["react"], plugins: [coreAt(core)] },
+    external: ["react", ...Object.keys(peers)],
     ...names && { mangleProps: new RegExp(`^(${Object.keys(names).join("|")})$`), mangleCache: { ...names } },
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
@@ -59,7 +57,7 @@ export async function buildAll() {
   const types = bundleTypes(root);
   const script = await bundle("src/global.ts", "iife");
   const module = await bundle("src/module.ts", "esm");
-  const devtools = await bundle("src/devtools/devtools.ts", "iife", { names: null });
+  const devtools = await bundle("src/devtools/devtools.ts", "iife", null);
   return {
     "v1.js": script,
     [`${version}.js`]: script,
@@ -67,47 +65,51 @@ export async function buildAll() {
     [`${version}.mjs`]: module,
     "v1.cjs": await bundle("src/index.ts", "cjs"),
     "binary.v1.mjs": await bundle("src/binary.ts", "esm"),
-    "binary.v1.d.mts": bundleTypes(root, "src/binary.ts", "./v1.mjs"),
+    "binary.v1.d.mts": bundleTypes(root, "src/binary.ts", { "./v1.mjs": "src/index.ts" }),
     "boards.v1.js": await bundle("src/boards_global.ts", "iife"),
     "boards.v1.mjs": await bundle("src/boards.ts", "esm"),
-    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts", "./v1.mjs"),
+    "boards.v1.cjs": await bundle("src/boards.ts", "cjs"),
+    "boards.v1.d.mts": bundleTypes(root, "src/boards.ts", { "./v1.mjs": "src/index.ts" }),
+    "boards.v1.d.cts": bundleTypes(root, "src/boards.ts", { "./v1.cjs": "src/index.ts" }),
     "tournaments.v1.js": await bundle("src/tournaments_global.ts", "iife"),
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
-    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts", "./v1.mjs"),
-    "react.v1.js": await bundle("src/react_global.ts", "iife", { core: "./v1.mjs", names: null }),
-    "react.v1.mjs": await bundle("src/react.ts", "esm", { core: "./v1.mjs", names: null }),
+    "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts", { "./v1.mjs": "src/index.ts" }),
+    "react.v1.js": await bundle("react/src/global.ts", "iife", null),
+    "react.v1.mjs": await bundle("react/src/hooks.ts", "esm", null),
+    "react.v1.d.mts": bundleTypes(root, "react/src/hooks.ts", {
+      "./v1.mjs": "src/index.ts", "./boards.v1.mjs": "src/boards.ts",
+    }),
     "devtools.v1.js": devtools,
     "debug.v1.js": devtools, // the name that the core loads, also the core of an older page
-    "bridge.v1.js": await bundle("engines/bridge.js", "iife", { names: null }),
+    "bridge.v1.js": await bundle("engines/bridge.js", "iife", null),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,
   };
 }
 
-/** Returns the text of every file of react/dist, the package @parlor-games/react, by name. */
+/** Returns the text of every file of react/dist, by name. */
 export async function buildReact() {
-  const core = "@parlor-games/sdk";
-  const types = bundleTypes(root, "src/react.ts", core);
+  const types = bundleTypes(root, "react/src/index.ts", peers);
   return {
-    "index.mjs": await bundle("src/react.ts", "esm", { core, names: null }),
-    "index.cjs": await bundle("src/react.ts", "cjs", { core, names: null }),
+    "index.mjs": await bundle("react/src/index.ts", "esm", null),
+    "index.cjs": await bundle("react/src/index.ts", "cjs", null),
     "index.d.mts": types,
     "index.d.cts": types,
   };
 }
 
-/** Writes the files of a folder, and removes the others. */
-function replaceFiles(folder, files) {
-  mkdirSync(folder, { recursive: true });
-  for (const name of readdirSync(folder)) rmSync(join(folder, name));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+function writeFolder(folder, files) {
+  const path = join(root, folder);
+  mkdirSync(path, { recursive: true });
+  for (const name of readdirSync(path)) rmSync(join(path, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const files = await buildAll();
-  replaceFiles(join(root, "dist"), files);
-  replaceFiles(join(root, "react/dist"), await buildReact());
+  writeFolder("dist", files);
+  writeFolder("react/dist", await buildReact());
   writePackages();
   for (const name of ["v1.js", "v1.mjs"]) {
     console.log(`${name}: ${files[name].length} bytes, ${gzipSync(files[name], { level: 9 }).length} gzipped`);

@@ -1,4 +1,4 @@
-// Fails when src/generated/ or dist/ is not what the sources give.
+// Fails when src/generated/, dist/ or react/dist/ is not what the sources give.
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMadeLast, stalePackages } from "./pack.mjs";
@@ -19,9 +19,10 @@ export function staleFiles(folder, expected) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { generate } = await import("./generate.mjs");
-  const { buildAll } = await import("./build.mjs");
+  const { buildAll, buildReact } = await import("./build.mjs");
   const stale = [
-    ...staleFiles("src/generated", await generate()), ...staleFiles("dist", await buildAll()), ...stalePackages(),
+    ...staleFiles("src/generated", await generate()), ...staleFiles("dist", await buildAll()),
+    ...staleFiles("react/dist", await buildReact()), ...stalePackages(),
   ];
   if (stale.length) {
     console.error(`stale, run npm run generate && npm run build: ${stale.join(", ")}`);

@@ -112,8 +112,16 @@ interface Watched {
 
 const retryMs = 1000;
 
-/** Makes the leaderboards of a client: `const boards = createBoards(parlor)`. */
+const known = new WeakMap<Parlor, Boards>();
+
+/** Returns the leaderboards of a client, the same for each call: `const boards = createBoards(parlor)`. */
 export function createBoards(parlor: Parlor): Boards {
+  const boards = known.get(parlor) || makeBoards(parlor); // two would end each other's subscriptions
+  known.set(parlor, boards);
+  return boards;
+}
+
+function makeBoards(parlor: Parlor): Boards {
   const { get: call, send: tell, on } = parlor as any;
   need(call, "createBoards needs a client of this version");
   const watched = new Map<string, Watched>();

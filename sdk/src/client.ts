@@ -165,6 +165,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     ready, on: emitter.on, rooms, progress, wallet, store,
     get state() { return c.state; },
     get user() { return c.user; },
+    me: () => c.http("me"),
     friends: createFriends(c),
     account: createAccount(c, close),
     time: c.time,

@@ -30,15 +30,16 @@ export function createOutbox(c: Context) {
 
   function flush() {
     clearTimeout(timer);
+    if (c.state === "closed") return;
     let late = 0;
     while (queue.length) {
       const isLate = Date.now() - queue[0].at > maxWaitMs;
-      if (isLate ? !c.socket.isUp() : !transmit(queue[0].text)) break;
+      if (!isLate && !transmit(queue[0].text)) break;
       late += +isLate;
       queue.shift();
     }
     if (late) c.reportError(new ParlorError("timeout", `${late} messages`));
-    if (queue.length && c.socket.isUp()) timer = setTimeout(flush, 1000 / framesPerSecond);
+    if (queue.length) timer = setTimeout(flush, 1000 / framesPerSecond);
   }
 
   return {
@@ -50,8 +51,9 @@ export function createOutbox(c: Context) {
         if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
       } else if (queue.length || !transmit(text)) {
         const at = Date.now();
-        if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes ||
-          at - (queue[0]?.at ?? at) > maxWaitMs) throw new ParlorError("queue_full");
+        if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes) {
+          throw new ParlorError("queue_full");
+        }
         queue.push({ text, size, at });
         flush();
       }

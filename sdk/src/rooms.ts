@@ -122,6 +122,7 @@ export function createRooms(c: Context) {
       setTurn: (userId: number | null, seconds?: number) => act("turn", { userId, seconds }),
       rematch: async () => follow(await post("rematch", { roomId })),
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
+      unwatch: () => unwatch(f),
     };
     for (const verb of ["start", "leave", "cancel"]) methods[verb] = () => act(verb);
     // They are inherited, so that a copy and JSON have the fields of a room only.
@@ -162,9 +163,13 @@ export function createRooms(c: Context) {
     const all = [...known.values()];
     const isNotPlayed = ({ live: room }: Followed) =>
       room.finishedAt || !room.participants.some((u: any) => u.id === c.user?.id);
-    const least = all.find(isNotPlayed) || all[0];
-    forget(least);
-    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
+    unwatch(all.find(isNotPlayed) || all[0]);
+  }
+
+  function unwatch(f: Followed) {
+    if (f.forgotten) return;
+    forget(f);
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: f.live.roomId }).catch(() => {});
   }
 
   function forget(f: Followed) {

@@ -84,7 +84,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
       unlessAlive(openTimeoutMs, down);
       own.onopen = () => isMain || opened();
       own.onerror = () => {};
-      own.onmessage = (e) => receive(e.data);
+      own.onmessage = receive;
       own.onclose = (e) => down(e.code, e.reason);
     } catch (e: any) {
       retry(e);
@@ -131,11 +131,11 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
     if (e) handlers.onFailure?.(e);
   }
 
-  function receive(text: any) {
+  function receive({ data }: MessageEvent) {
     if (upSince) unlessAlive(silenceMs, probe);
     let frames: any;
     try {
-      frames = JSON.parse(text);
+      frames = JSON.parse(data);
     } catch {
       return; // not of this protocol
     }
@@ -148,12 +148,13 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
       } else if (frame.type === "hello") {
         c.syncClock(Date.parse(frame.data.serverTime), true);
         opened();
-      } else if (frame.type === "server.draining") {
-        reconnectAt = Date.now() + frame.data.reconnectInMs;
-        drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
-        if (isMain) c.emit("draining", frame.data);
-      } else if (frame.type === "server.stale") {
-        if (isMain) c.emit("stale", frame.data);
+      } else if (/^server/.test(frame.type)) { // draining and stale
+        const ms = frame.data.reconnectInMs;
+        if (ms >= 0) {
+          reconnectAt = Date.now() + ms;
+          drainTimer = setTimeout(down, ms, 1012);
+        }
+        if (isMain) c.emit(frame.type.slice(7), frame.data);
       } else {
         handlers.onEvent?.(frame);
       }
@@ -182,8 +183,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
   return {
     isUp: () => upSince > 0,
     ask: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
-      if (c.state === "closed") return reject(new ParlorError("closed"));
-      if (waiting.size >= maxWaiting) return reject(new ParlorError("queue_full"));
+      if (c.state === "closed") throw new ParlorError("closed");
+      if (waiting.size >= maxWaiting) throw new ParlorError("queue_full");
       const call: Waiting = {
         frame: JSON.stringify({ id, type, data }), sent: false, resolve, reject,
         timer: setTimeout(() => {

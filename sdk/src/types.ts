@@ -170,7 +170,11 @@ export interface ParlorEvents {
   match: ServiceUserEvents["match"];
   /** The node ends soon. The client moves to another one by itself. */
   draining: ServiceConnectionEvents["draining"];
-  /** Events are late: the node hears nothing from its store. With `sinceMs` 0 it does again, and what was missed follows. */
+  /**
+   * Events are late: the node has heard nothing from its store for `sinceMs`, at least 3 s. Calls may
+   * fail meanwhile; a page may say that the game waits. `sinceMs` 0: it hears the store again, and
+   * what was missed follows.
+   */
   stale: ServiceConnectionEvents["stale"];
   /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
   error: ParlorError | Error;
@@ -230,8 +234,8 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
   makeHost(userId: number): Promise<Room<M>>;
   /**
    * Sends a message to the other players: not stored, at most once, in order. While there is no
-   * connection it waits, 10 s at most. Throws payload_too_large above 16 KiB, and queue_full when 64
-   * messages or 256 KB wait, or the oldest has waited for 10 s.
+   * connection it waits, 10 s at most: then it is dropped, and the client's event `error` has a
+   * `timeout`. Throws payload_too_large above 16 KiB, and queue_full when 64 messages or 256 KB wait.
    */
   send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
   /**
@@ -243,6 +247,11 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
   readonly turn?: { userId: number; deadline: string } | null;
   /** State that all players of the room share. */
   readonly shared: Shared;
+  /**
+   * Stops following the room, without leaving it. The object keeps the last state and hears nothing
+   * more; `rooms.get` follows the room again, with a new object. A client follows up to 16 rooms.
+   */
+  unwatch(): void;
 }
 
 /** Finds, opens and joins rooms. All of a client's calls for one room give the same object. */
@@ -369,6 +378,8 @@ export interface Parlor<M = any> {
   readonly account: OwnAccount;
   /** The devtools, with `debug: true` and once their script is loaded. */
   readonly debug?: Debug;
+  /** Reads the player's own account; `kind` says by what the player can come back. */
+  me(): Promise<Account>;
   /** The service's clock, in ms since 1970. */
   time(): number;
   /** Ends the connection. Unfinished calls reject with `closed`. */

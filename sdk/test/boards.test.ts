@@ -32,6 +32,7 @@ describe("a leaderboard that is watched", () => {
   it("shares one subscription, and shows each what it asked for", async () => {
     const { client, replies, emit } = fakeClient();
     const boards = createBoards(client);
+    expect(createBoards(client)).toBe(boards);
     const few: BoardEvent[] = [];
     const many: BoardEvent[] = [];
     const stopFew = boards.watch("weekly", (e) => few.push(e), { top: 2 });

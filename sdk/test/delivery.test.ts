@@ -338,6 +338,29 @@ describe("subscriptions", () => {
     expect(followed).toHaveLength(16);
   });
 
+  it("of a room end with unwatch, and go on in a new object", async () => {
+    const { service, client, rooms, fakes, heard, asked, reconnect } = await openRooms(16);
+    asked();
+    rooms[0].unwatch();
+    rooms[0].unwatch();
+    service.join(fakes[0], service.newUser());
+    service.join(fakes[1], service.newUser());
+    await run(100);
+    expect(heard).toEqual(["1 joined 2"]);
+    expect(rooms[0].participants).toHaveLength(1);
+    await settle(client.rooms.create({ maxPlayers: 9 })); // has the place that is free
+    const again = await settle(client.rooms.get(rooms[0].roomId)); // and this one takes a place
+    expect(again).not.toBe(rooms[0]);
+    expect(again.participants).toHaveLength(2);
+    rooms[0].unwatch(); // the object of before: the room stays followed
+    asked();
+    await reconnect();
+    const followed = asked().flat().map((start: any) => start.roomId);
+    expect(followed).toHaveLength(16);
+    expect(followed).toContain(again.roomId);
+    expect(followed).not.toContain(rooms[1].roomId);
+  });
+
   it("of a room that is gone are reported once, and the other rooms go on", async () => {
     const { service, rooms, fakes, errors, heard, asked, reconnect } = await openRooms(3);
     asked();

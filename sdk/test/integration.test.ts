@@ -373,6 +373,7 @@ describe("a real node", () => {
     await ada.friends.remove(bob.user!.id);
     await ada.account.rename("Ada L");
     expect(ada.user!.username).toBe("Ada L");
+    expect(await ada.me()).toMatchObject({ id: ada.user!.id, username: "Ada L", gameId: 1, kind: expect.any(String) });
     await ada.account.rename("ada");
     const problem = { code: "invalid_request", data: { errors: expect.any(Array) } };
     await expect(ada.account.rename("")).rejects.toMatchObject(problem);

@@ -33,7 +33,7 @@ describe("messages", () => {
     expect(service.messages[1]).not.toHaveProperty("latest");
   });
 
-  it("wait in a bounded queue: 64, or 256 KB, or 10 s", async () => {
+  it("wait in a bounded queue: 64, or 256 KB", async () => {
     const { room, lose } = await open();
     await lose();
     for (let n = 0; n < 64; n++) room.send("move", n);
@@ -43,19 +43,33 @@ describe("messages", () => {
     await large.lose();
     for (let n = 0; n < 16; n++) large.room.send("move", "x".repeat(16_000));
     expect(() => large.room.send("move", "x".repeat(16_000))).toThrow("queue_full");
+  });
 
-    const slow = await open();
-    await slow.lose();
-    slow.room.send("move", 1);
-    await run(9000);
-    slow.room.send("move", 2);
-    await run(2000);
-    expect(() => slow.room.send("move", 3)).toThrow("queue_full");
+  it("that have waited for 10 s fail then, also while there is no connection", async () => {
+    const { service, client, room, lose } = await open();
     const errors: any[] = [];
-    slow.client.on("error", (e) => errors.push(e));
-    slow.service.reachable = true;
-    await run(16_000);
-    expect(errors).toMatchObject([{ code: "timeout" }]);
+    client.on("error", (e) => errors.push(e));
+    await lose();
+    room.send("move", 1);
+    room.send("move", 2);
+    await run(4000);
+    room.send("move", 3);
+    await run(5900);
+    expect(errors).toEqual([]);
+    await run(200);
+    expect(errors).toMatchObject([{ code: "timeout", detail: "2 messages" }]);
+    await run(4000);
+    expect(errors).toMatchObject([{}, { code: "timeout", detail: "1 messages" }]);
+    room.send("move", 4);
+    service.reachable = true;
+    await run(9000);
+    expect(service.messages.map((m) => m.payload)).toEqual([4]);
+    expect(errors).toHaveLength(2);
+    await lose();
+    room.send("move", 5);
+    client.close();
+    await run(20_000);
+    expect(errors).toHaveLength(2);
   });
 
   it("are paced below the rate at which the service closes", async () => {
