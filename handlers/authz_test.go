@@ -148,6 +148,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"POST " + admin + "games", `{"name":"New"}`, "                401 401 403 403 403 403 403 403 403 403 201"},
 		{"GET " + admin + "games", "", "                               401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "games/<game>", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
+		{"GET " + admin + "games/<game>/activity", "", "               401 401 403 403 404 403 403 403 403 200 200"},
 		{"PATCH " + admin + "games/<game>", "{}", "                    401 401 403 403 404 403 403 403 403 200 200"},
 		{"POST " + admin + "games/<game>/server-keys", "", "           401 401 403 403 403 403 403 403 403 403 201"},
 		{"DELETE " + admin + "games/<game>/server-keys/x", "", "       401 401 403 403 403 403 403 403 403 403 400"},
