@@ -1223,7 +1223,8 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
     readonly shared: Shared;
     /**
      * Stops following the room, without leaving it. The object keeps the last state and hears nothing
-     * more; `rooms.get` follows the room again, with a new object. A client follows up to 16 rooms.
+     * more: `once` rejects with `closed` and `events` ends. `rooms.get` follows the room again, with a new
+     * object. A client follows up to 16 rooms.
      */
     unwatch(): void;
 }

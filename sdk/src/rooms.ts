@@ -176,6 +176,7 @@ export function createRooms(c: Context) {
     known.delete(f.live.roomId);
     f.forgotten = true;
     f.waits.forEach((check) => check());
+    f.emitter.end(); // what waits for an event hears none
   }
 
   /** Subscribes to rooms by one message, and later again to those for which that may help. */
@@ -287,10 +288,7 @@ export function createRooms(c: Context) {
       outbox.flush();
     },
     close() {
-      known.forEach((f) => {
-        forget(f);
-        f.emitter.end();
-      });
+      known.forEach(forget);
     },
   };
 }

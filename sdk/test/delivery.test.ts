@@ -341,8 +341,10 @@ describe("subscriptions", () => {
   it("of a room end with unwatch, and go on in a new object", async () => {
     const { service, client, rooms, fakes, heard, asked, reconnect } = await openRooms(16);
     asked();
+    const waits = expect(rooms[0].once("joined")).rejects.toMatchObject({ code: "closed" });
     rooms[0].unwatch();
     rooms[0].unwatch();
+    await waits;
     service.join(fakes[0], service.newUser());
     service.join(fakes[1], service.newUser());
     await run(100);
