@@ -68,13 +68,13 @@ async function play(name: string): Promise<Page[]> {
     await sees(page, "You have 100.00 Gold");
     return page;
   }));
-  for (const page of pages) await page.getByText("Play for 2.50").click();
-  for (const page of pages) {
-    await sees(page, "The pot is 5.00 Gold");
-    await sees(page, "You have 97.50 Gold");
-  }
-  for (const page of pages) await page.getByText("Roll").click();
   const [first, second] = pages as [Page, Page];
+  for (const page of pages) {
+    await page.getByText("Play for 2.50").click();
+    await sees(page, "You have 97.50 Gold"); // it has a room: two who ask at once open one each
+  }
+  for (const page of pages) await sees(page, "The pot is 5.00 Gold");
+  for (const page of pages) await page.getByText("Roll").click();
   await sees(first, "You won 5.00 Gold");
   await sees(first, "You have 102.50 Gold");
   await sees(second, "You lost");
