@@ -9,12 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/sdk"
@@ -38,8 +40,11 @@ func initCommand() *cobra.Command {
 			"nothing: when one of the files exists, it writes none. Then it prints the commands that start both.",
 		RunE: func(c *cobra.Command, args []string) error {
 			s.folder = "."
-			if len(args) == 1 {
+			if len(args) == 1 && args[0] != "" {
 				s.folder = args[0]
+			}
+			if err := s.check(); err != nil {
+				return err
 			}
 			if err := s.write(); err != nil {
 				return err
@@ -54,6 +59,29 @@ func initCommand() *cobra.Command {
 	c.Flags().IntVar(&s.port, "port", 8080, "port of the node")
 	c.Flags().IntVar(&s.redisPort, "redis-port", 6379, "port of Redis, where it runs without Docker")
 	return c
+}
+
+// check returns an error for what the node would refuse when it starts.
+func (s *starter) check() error {
+	origins := splitOrigins(s.origins)
+	for _, origin := range origins {
+		if err := games.CheckOrigin(origin); err != nil {
+			return fmt.Errorf("--origins: %s %w", origin, err)
+		}
+	}
+	s.origins = strings.Join(origins, ",") // without spaces, as a shell reads parlor.env
+	for _, port := range []int{s.port, s.redisPort} {
+		if port < 1 || port > math.MaxUint16 {
+			return fmt.Errorf("--port and --redis-port are from 1 to %d, not %d", math.MaxUint16, port)
+		}
+	}
+	if s.port == s.redisPort {
+		return fmt.Errorf("the node and Redis cannot both have port %d: set --port or --redis-port", s.port)
+	}
+	if info, err := os.Stat(s.folder); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file: name a folder", s.folder)
+	}
+	return nil
 }
 
 const (
@@ -249,7 +277,7 @@ func (s starter) write() error {
 		}
 	}
 	if len(existing) > 0 {
-		return fmt.Errorf("nothing was written: %s has %s", s.folder, strings.Join(existing, ", "))
+		return fmt.Errorf("nothing was written, name another folder: %s has %s", s.folder, strings.Join(existing, ", "))
 	}
 	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o755); err != nil {
 		return err
@@ -275,26 +303,43 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
+// quoteForShell returns a path as one word of a command, as sdk/create/create.mjs does it.
+func quoteForShell(path string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-/~", r)
+	}
+	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
 // printSteps prints the commands that start the node and the game. Each block can be pasted.
 func (s starter) printSteps(out io.Writer) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	enter := func(folder string) {
+		if folder != "." {
+			line("cd %s", quoteForShell(folder))
+		}
+	}
 	line("# %s has a game, and a node for it. parlor.env has the keys.", s.folder)
 	line("# The node, with Docker:")
-	line("cd %s", s.folder)
+	enter(s.folder)
 	program := "./" + programFile
 	if runtime.GOOS != "linux" {
 		program = "parlor"
 		line("# The image needs a program for Linux, from a clone of Parlor:")
-		line("#   CGO_ENABLED=0 GOOS=linux go build -o %s/%s ./cmd/parlor", s.folder, programFile)
+		line("#   CGO_ENABLED=0 GOOS=linux go build -o %s ./cmd/parlor",
+			quoteForShell(filepath.Join(s.folder, programFile)))
 	}
 	line("docker compose up -d --build")
 	line("# or without it, with a redis-server of this machine:")
-	line("cd %s", s.folder)
+	enter(s.folder)
 	line("redis-server redis.conf &")
 	line("set -a; . ./parlor.env; set +a")
 	line("%s serve", program)
 	line("# The game, in another shell. Open its address in a window, and in a private one:")
-	line("cd %s", filepath.Join(s.folder, gameFolder))
+	enter(filepath.Join(s.folder, gameFolder))
 	line("npm install")
 	line("npm run dev")
 }

@@ -630,6 +630,42 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	}
 }
 
+func TestInitRefusesWhatTheNodeWouldRefuse(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	testkit.Check(t, os.WriteFile(file, nil, 0o600))
+	for message, args := range map[string][]string{
+		"localhost:5173 must look like": {"--origins", "http://localhost:4173,localhost:5173"},
+		"--port and --redis-port":       {"--port", "99999"},
+		"both have port 7000":           {"--port", "7000", "--redis-port", "7000"},
+		"is a file":                     {file},
+	} {
+		if len(args) > 1 {
+			args = append(args, filepath.Join(folder, "other"))
+		}
+		status, _, stderr := command(t, append([]string{"init"}, args...)...)
+		if status != 1 || !strings.Contains(stderr, message) {
+			t.Errorf("%v: exits %d: %s", args, status, stderr)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "other")); err == nil {
+		t.Error("something was written")
+	}
+}
+
+func TestTheStepsOfInitCanBePastedWhateverTheFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := must(t, "init", "Ada's game")
+	for _, line := range []string{`cd 'Ada'\''s game'`, `cd 'Ada'\''s game/game'`} {
+		if !strings.Contains(out, line+"\n") {
+			t.Errorf("%s is missing in\n%s", line, out)
+		}
+	}
+	if out := must(t, "init"); strings.Contains(out, "cd .\n") || !strings.Contains(out, "cd game\n") {
+		t.Errorf("in this folder: %s", out)
+	}
+}
+
 // stopAfter is an output that stops the node as soon as it has printed a text.
 type stopAfter struct {
 	bytes.Buffer

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,7 +26,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	defer startGCPacing(n.settings, gcLoadInterval)()
 	public, err := n.listenPublic()
 	if err != nil {
-		return err
+		return fmt.Errorf("PARLOR_LISTEN: %w", err)
 	}
 	internal, err := net.Listen("tcp", n.settings.InternalListenAddress)
 	if errors.Is(err, errAddressTaken) && !n.settings.IsSet("internal-listen") {
@@ -39,7 +40,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	}
 	if err != nil {
 		_ = public.Close()
-		return err
+		return fmt.Errorf("PARLOR_INTERNAL_LISTEN: %w", err)
 	}
 
 	// Background work continues after ctx has ended: running requests still need it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Writes a new game: npm create parlor my-game -- --template react
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -44,6 +44,9 @@ function fail(message) {
   process.exit(1);
 }
 
+/** Returns a path as one word of a command. */
+const quoteForShell = (path) => (/^[\p{L}\p{N}._\-/~\\:]+$/u.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+
 let parsed;
 try {
   parsed = parseArgs({
@@ -66,13 +69,14 @@ const folder = resolve(given);
 // As npm names packages.
 const name = basename(folder).toLowerCase().replace(/[^a-z0-9._-]+/g, "-").replace(/^[._-]+/, "") || "my-game";
 const files = readTemplate(template, name, url);
+if (statSync(folder, { throwIfNoEntry: false })?.isFile()) fail(`${folder} is a file: name a folder.`);
 const taken = [...files.keys()].filter((path) => existsSync(join(folder, path)));
-if (taken.length) fail(`Nothing was written: ${folder} has ${taken.join(", ")}`);
+if (taken.length) fail(`Nothing was written, name another folder: ${folder} has ${taken.join(", ")}`);
 for (const [path, content] of files) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);
 }
 console.log(`# The game is in ${folder}, for the node at ${url}. Next:
-cd ${given}
+cd ${quoteForShell(given)}
 npm install
 npm run dev`);

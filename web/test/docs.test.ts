@@ -15,6 +15,9 @@ const paths = readdirSync(dist, { recursive: true, encoding: "utf8" })
 /** Every page, and what an address without one shows. */
 const everyPage = [...paths, "/docs/unknown"];
 
+/** One page of each kind, which is checked by all rules on a narrow screen too. */
+const ofEachKind = ["/docs", "/docs/start", "/docs/sdk/room", "/docs/errors", "/docs/http/rooms", "/docs/examples/duel"];
+
 let node: Node;
 let browser: Browser;
 
@@ -98,6 +101,7 @@ async function findFaults(take: () => string | undefined): Promise<string[]> {
     await page.setViewportSize({ width: 320, height: 700 });
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     if (width > 320) complain(`scrolls sideways: ${width} of 320`);
+    if (ofEachKind.includes(path)) (await findViolations(page)).forEach(complain);
   }
   await context.close();
   return faults;

@@ -57,6 +57,12 @@ func normalizeOrigin(pattern string, allowAny bool) (string, error) {
 	return scheme + "://" + host + port, nil
 }
 
+// CheckOrigin returns what is wrong with a pattern of origins as a game in production may have it.
+func CheckOrigin(pattern string) error {
+	_, err := normalizeOrigin(pattern, false)
+	return err
+}
+
 func normalizeHost(host string) (string, error) {
 	if strings.Contains(host, "..") {
 		return "", errors.New("has an empty label")

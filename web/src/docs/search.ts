@@ -66,7 +66,8 @@ function open(): void {
   sections = readIndex();
   const counts = new Map(common);
   for (const { terms } of sections) for (const term of terms.keys()) counts.set(term, (counts.get(term) ?? 0) + 1);
-  rarity = (term) => Math.log(1 + sections.length / (counts.get(term) ?? sections.length));
+  const weightOfTerm = (term: string) => (term === "player" ? 0.5 : 1); // nearly every question is about one
+  rarity = (term) => weightOfTerm(term) * Math.log(1 + sections.length / (counts.get(term) ?? sections.length));
   vocabulary = [...counts.keys()];
 }
 

@@ -17,7 +17,7 @@ export const examples: Example[] = [
   { name: "turn_based", title: "Tic-tac-toe with turns", how: "Take turns: each player writes the own cells only." },
   {
     name: "duel", title: "A duel for a stake",
-    how: "Press Play in both. No server decides this duel, so let one player give up: the other one wins the pot.",
+    how: "Press Play in both. This page has no server of the game, so let one player give up: the other one wins the pot.",
   },
   { name: "phaser", title: "A Phaser scene", how: "Click into a frame, then use the arrow keys." },
 ];

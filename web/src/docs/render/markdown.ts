@@ -21,8 +21,9 @@ export const slug = (text: string) =>
 /** Returns code as a block that can be scrolled by keyboard. */
 export function highlight(code: string, language = ""): string {
   const known = hljs.getLanguage(language);
-  const html = known ? hljs.highlight(code, { language }).value : escapeHTML(code);
-  return `<pre tabindex="0"><code>${html}</code></pre>`;
+  // An option of a command, such as --yes, is no word of the shell.
+  const html = known ? hljs.highlight(code, { language }).value.replace(/--<span[^>]*>([\w-]+)<\/span>/g, "--$1") : escapeHTML(code);
+  return `<pre tabindex="0"${/^(ba)?sh$/.test(language) ? ' class="commands"' : ""}><code>${html}</code></pre>`;
 }
 
 export interface Heading {
@@ -61,7 +62,10 @@ export function renderMarkdown(text: string, link: (href: string) => string | nu
       },
       table(token) {
         const row = (cells: typeof token.header, tag: string) =>
-          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>\n`;
+          `<tr>${cells.map((cell) => {
+            const name = cell.text ? tag : "td"; // a header without text says nothing
+            return `<${name}>${this.parser.parseInline(cell.tokens)}</${name}>`;
+          }).join("")}</tr>\n`;
         const body = token.rows.map((cells) => row(cells, "td")).join("");
         return `<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n<thead>${row(token.header, "th")}</thead>\n<tbody>${body}</tbody></table></div>\n`;
       },
