@@ -267,7 +267,7 @@ export interface Rooms<M = any> {
   list(query?: RoomQuery): Promise<Page<RoomData>>;
   /** The rooms that have not ended and in which the player has a seat. */
   mine(): Promise<Room<M>[]>;
-  /** Joins an open room with the same settings, else opens one. */
+  /** Joins an open room with the same `maxPlayers`, entry and `settlement`, else opens one. */
   quick(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
 }
 

@@ -1,5 +1,5 @@
-// The scripts of the documents fit the types of the SDK: blocks of TypeScript, and module scripts in
-// blocks of HTML. tests/docs runs the commands and knows which languages are left to this file.
+// The scripts of the documents fit the types of the SDK: blocks of TypeScript, components of React, and
+// module scripts in blocks of HTML. tests/docs runs the commands and knows which languages are left to this file.
 import { readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import ts from "typescript";
@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
 const types = join(root, "sdk/dist/v1.d.ts");
-const folders = [".", "docs", "docs/decisions", "sdk", "sdk/examples", "web/src/docs/content",
+const folders = [".", "docs", "docs/decisions", "sdk", "sdk/react", "sdk/examples", "web/src/docs/content",
   ...readdirSync(join(root, "web/src/docs/content"), { withFileTypes: true }).filter((one) => one.isDirectory())
     .map(({ name }) => `web/src/docs/content/${name}`)];
 const documents = folders.flatMap((folder) => readdirSync(join(root, folder))
@@ -28,7 +28,7 @@ declare const me: { x: number; y: number; a: number };
 const elements = (html: string) =>
   [...html.matchAll(/<(\w+)[^>]*\bid="(\w+)"/g)].map(([, , id]) => `declare const ${id}: HTMLElement;`).join("\n");
 
-interface Script { name: string; code: string; isPage: boolean }
+interface Script { name: string; code: string; kind: "recipe" | "component" | "page" }
 
 function scriptsOf(path: string): Script[] {
   const text = readFileSync(path, "utf8");
@@ -38,7 +38,12 @@ function scriptsOf(path: string): Script[] {
   const pages = [...text.matchAll(/```(?:html|xml)\n([\s\S]*?)```/g)].map(([, html]) => [
     elements(html!), ...[...html!.matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)].map(([, script]) => script),
   ].join("\n"));
-  return [blocks, ...pages].map((code, n) => ({ name: `${name}.${n}.ts`, code, isPage: n > 0 })).filter(({ code }) => code);
+  const components = [...text.matchAll(/```tsx\n([\s\S]*?)```/g)].map(([, code]) => code!); // each a file of its own
+  return [
+    { name: `${name}.0.ts`, code: blocks, kind: "recipe" as const },
+    ...pages.map((code, n) => ({ name: `${name}.${n + 1}.ts`, code, kind: "page" as const })),
+    ...components.map((code, n) => ({ name: `${name}.${n}.tsx`, code, kind: "component" as const })),
+  ].filter(({ code }) => code);
 }
 
 /** Returns what the compiler says of scripts. It is not strict with what a page has in its HTML: that is no TypeScript. */
@@ -49,8 +54,12 @@ function faultsOf(scripts: Script[], strict: boolean): string[] {
   const options: ts.CompilerOptions = {
     strict, allowUmdGlobalAccess: true, noEmit: true, types: [],
     target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    moduleResolution: ts.ModuleResolutionKind.Bundler, jsx: ts.JsxEmit.ReactJSX,
     paths: {
+      "@parlor-games/react": [join(root, "sdk/react/dist/index.d.mts")],
+      "react": [join(root, "sdk/node_modules/@types/react/index.d.ts")],
+      "react/jsx-runtime": [join(root, "sdk/node_modules/@types/react/jsx-runtime.d.ts")],
+      "react-dom/client": [join(root, "sdk/node_modules/@types/react-dom/client.d.ts")],
       "@parlor-games/sdk": [join(root, "sdk/dist/v1.d.mts")],
       ...Object.fromEntries(["boards", "tournaments", "binary"].map((name) =>
         [`@parlor-games/sdk/${name}`, [join(root, `sdk/dist/${name}.v1.d.mts`)]])),
@@ -67,16 +76,21 @@ function faultsOf(scripts: Script[], strict: boolean): string[] {
 }
 
 const scripts = documents.flatMap(scriptsOf);
-const pages = scripts.filter(({ isPage }) => isPage);
+const [recipes, components, pages] = (["recipe", "component", "page"] as const)
+  .map((kind) => scripts.filter((one) => one.kind === kind)) as [Script[], Script[], Script[]];
 
 test("every recipe and every page of the documents has a script that begins", () => {
   const names = scripts.map(({ name }) => name).join(" ");
   for (const wanted of ["turn-based", "arena", "duel", "consensus", "first-game", "sdk-README"]) expect(names).toContain(wanted);
-  for (const { name, code } of scripts) expect(code, name).toMatch(/\binit[(<]/);
+  for (const { name, code } of [...recipes, ...pages]) expect(code, name).toMatch(/\binit[(<]/);
 });
 
-test("the TypeScript of every document compiles", () => {
-  expect(faultsOf(scripts.filter(({ isPage }) => !isPage), true)).toEqual([]);
+test("the TypeScript of every document compiles, and its components", () => {
+  const names = components.map(({ name }) => name).join(" ");
+  for (const wanted of ["start-react", "sdk-react.md", "sdk-react-README"]) expect(names).toContain(wanted);
+  const misused = "import { useParlor } from '@parlor-games/react';\nexport const name = () => useParlor().user.username;";
+  expect(faultsOf([...recipes, ...components, { name: "misused.tsx", code: misused, kind: "component" }], true))
+    .toEqual([expect.stringMatching(/^misused.tsx .*null/)]);
 }, 120_000);
 
 test("the scripts of every page in a document compile", () => {

@@ -52,9 +52,11 @@ export interface Debug {
   latencyMs: number;
   /** The part of the events of rooms that is lost on its way to the page, 0 to 1. */
   loss: number;
+  /** Whether the network is cut. */
   readonly isCut: boolean;
   /** Cuts the network until `resume`. With `offline` the browser also says that it is offline. */
   cut(o?: { offline?: boolean }): void;
+  /** Ends the cut. The SDK connects again. */
   resume(): void;
   /** Drops the connections once. The SDK connects again. */
   disconnect(): void;

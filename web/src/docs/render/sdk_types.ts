@@ -1,5 +1,5 @@
 // Reads the types of the SDK from its sources: what is exported, with the sentence on each.
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 
@@ -27,13 +27,14 @@ const sources: AreaSource[] = [
   },
   { name: "binary", title: "Messages as bytes", files: ["src/binary.ts"], subjects: { createBinaryLane: "", BinaryLane: "lane" } },
   { name: "errors", title: "Errors", files: ["src/errors.ts", "src/generated/codes.ts"], subjects: { ParlorError: "error" } },
-  { name: "debug", title: "Debug panel", files: [], subjects: {} },
-  // Every export of the package for React is a subject.
-  { name: "react", title: "React hooks", files: ["react/src/index.ts", "react/src/index.tsx", "src/react.ts", "src/react.tsx"], subjects: {} },
+  { name: "debug", title: "Devtools", files: ["src/devtools/types.ts"], subjects: { Debug: "parlor.debug" } },
+  // Every function that the package for React exports is a subject.
+  { name: "react", title: "React hooks", files: ["react/src/hooks.ts"], subjects: {} },
 ];
 
 const shared = ["src/types.ts"]; // the areas share what it declares
 const events = "src/generated/events.ts";
+const hooks = "react/src/index.ts";
 
 export interface Member {
   name: string;
@@ -144,19 +145,17 @@ function describe(node: Named, area: string, subject?: string): Declaration {
 
 /** Returns the areas of the SDK of a repository. Throws where something has no sentence. */
 export function readSDK(root: string): Area[] {
-  const parse = (file: string) => {
+  const read = (file: string) => {
     const path = join(root, "sdk", file);
-    if (!existsSync(path)) return [];
-    const text = readFileSync(path, "utf8");
-    const kind = path.endsWith("x") ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
-    return ts.createSourceFile(path, text, ts.ScriptTarget.ES2022, true, kind).statements.filter((one): one is Named =>
-      (ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one) || ts.isClassDeclaration(one)
-        || ts.isFunctionDeclaration(one))
-      && !!one.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword));
+    return ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.ES2022, true);
   };
+  const parse = (file: string) => read(file).statements.filter((one): one is Named =>
+    (ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one) || ts.isClassDeclaration(one)
+      || ts.isFunctionDeclaration(one))
+    && !!one.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword));
   const own = new Map(sources.map((area) => [area.name, area.files.flatMap(parse)]));
   const common = shared.flatMap(parse);
-  const isSubject = (area: AreaSource, node: Named) => area.name === "react" || node.name!.text in area.subjects;
+  const isSubject = (area: AreaSource, node: Named) => node.name!.text in area.subjects;
   // Of the internals of a file only its subjects, and the types that they name, are public.
   const isPublic = (area: AreaSource, node: Named) =>
     !ts.isFunctionDeclaration(node) && (!ts.isClassDeclaration(node)) || isSubject(area, node);
@@ -191,10 +190,11 @@ export function readSDK(root: string): Area[] {
       ...common.filter((node) => placeOf(node.name!.text) === area.name && !sources.some((one) => node.name!.text in one.subjects)),
     ].filter((node) => !subjectNodes.includes(node));
     const all = [...subjectNodes as Named[], ...rest].map((node) => describe(node, area.name, area.subjects[node.name!.text]));
-    const isOnPage = (one: Declaration) => one.name in area.subjects || area.name === "react" && /^(use|\w+Provider)/.test(one.name);
+    const isOnPage = (one: Declaration) => one.name in area.subjects;
     return { name: area.name, title: area.title, subjects: all.filter(isOnPage), types: all.filter((one) => !isOnPage(one)) };
   });
   addRoomEvents(areas, parse(events));
+  addHooks(areas, read(hooks));
   checkSentences(areas);
   return areas;
 }
@@ -209,6 +209,24 @@ function addRoomEvents(areas: Area[], nodes: Named[]) {
     })),
     ...subject.members.map((one) => (one.name === "message" ? { ...one, doc: "A message of another player." } : one)),
   ];
+}
+
+/** The package for React exports functions whose types are in an interface, and some types of its other file. */
+function addHooks(areas: Area[], index: ts.SourceFile) {
+  const area = areas.find(({ name }) => name === "react")!;
+  const signatures = area.types.find(({ name }) => name === "Hooks")!.members;
+  const exported = new Set(index.statements.filter(ts.isExportDeclaration).map(({ exportClause }) => exportClause!)
+    .filter(ts.isNamedExports).flatMap(({ elements }) => elements.map(({ name }) => name.text)));
+  area.types = area.types.filter(({ name }) => exported.has(name));
+  area.subjects = index.statements.filter(ts.isVariableStatement)
+    .filter(({ modifiers }) => modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword))
+    .map((statement): Declaration => {
+      const name = statement.declarationList.declarations[0]!.name.getText();
+      const typed = signatures.find((one) => one.name === name);
+      if (!typed) throw new Error(`react: the interface Hooks lacks ${name}`);
+      const doc = docOf(statement);
+      return { name, area: area.name, doc, signature: typed.signatures[0]!, members: [{ ...typed, doc }] };
+    });
 }
 
 function checkSentences(areas: Area[]) {
