@@ -38,8 +38,8 @@ func (n *node) makeFirstGame(ctx context.Context) error {
 	if _, err := n.wallet.CreateToken(ctx, operator, token); err != nil && !errors.Is(err, apierror.TokenCodeTaken) {
 		return fmt.Errorf("make the token of the first game: %w", err)
 	}
-	origins := strings.FieldsFunc(s.FirstGameOrigins, func(r rune) bool { return r == ',' || r == ' ' })
-	game, made, err := n.games.CreateFirst(ctx, operator, firstGame(s.FirstGame, origins), s.FirstGameKey.Reveal())
+	definition := firstGame(s.FirstGame, splitOrigins(s.FirstGameOrigins))
+	game, made, err := n.games.CreateFirst(ctx, operator, definition, s.FirstGameKey.Reveal())
 	if err != nil {
 		return fmt.Errorf("make the first game: %w", err)
 	}
@@ -47,4 +47,9 @@ func (n *node) makeFirstGame(ctx context.Context) error {
 		n.log.Info("made the first game", "game", game.ID, "name", game.Name, "origins", game.Origins)
 	}
 	return nil
+}
+
+// splitOrigins returns the origins of a comma-separated list.
+func splitOrigins(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -141,7 +141,7 @@ func (s starter) files() (map[string][]byte, error) {
 	}
 	name := packageName(filepath.Base(folder))
 	values := []string{
-		"{name}", name, "{origins}", s.origins, "{game key}", games.NewFirstServerKey(),
+		"{name}", name, "{origins}", strings.Join(splitOrigins(s.origins), ","), "{game key}", games.NewFirstServerKey(),
 		"{port}", strconv.Itoa(s.port), "{redis port}", strconv.Itoa(s.redisPort),
 	}
 	for _, secret := range []string{"admin", "signing", "redis"} {
@@ -251,7 +251,7 @@ func (s starter) write() error {
 	if len(existing) > 0 {
 		return fmt.Errorf("nothing was written: %s has %s", s.folder, strings.Join(existing, ", "))
 	}
-	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o700); err != nil { // the players' accounts
 		return err
 	}
 	for _, path := range paths {
@@ -280,21 +280,30 @@ func (s starter) printSteps(out io.Writer) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	line("# %s has a game, and a node for it. parlor.env has the keys.", s.folder)
 	line("# The node, with Docker:")
-	line("cd %s", s.folder)
+	folder := shellWord(s.folder)
+	line("cd %s", folder)
 	program := "./" + programFile
 	if runtime.GOOS != "linux" {
 		program = "parlor"
 		line("# The image needs a program for Linux, from a clone of Parlor:")
-		line("#   CGO_ENABLED=0 GOOS=linux go build -o %s/%s ./cmd/parlor", s.folder, programFile)
+		line("#   CGO_ENABLED=0 GOOS=linux go build -o %s/%s ./cmd/parlor", folder, programFile)
 	}
 	line("docker compose up -d --build")
 	line("# or without it, with a redis-server of this machine:")
-	line("cd %s", s.folder)
+	line("cd %s", folder)
 	line("redis-server redis.conf &")
 	line("set -a; . ./parlor.env; set +a")
 	line("%s serve", program)
 	line("# The game, in another shell. Open its address in a window, and in a private one:")
-	line("cd %s", filepath.Join(s.folder, gameFolder))
+	line("cd %s", shellWord(filepath.Join(s.folder, gameFolder)))
 	line("npm install")
 	line("npm run dev")
+}
+
+// shellWord returns a text as one word of a shell.
+func shellWord(text string) string {
+	if !strings.ContainsAny(text, " \t\n'\"\\$&;|<>()*?[]{}`#!~") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -72,7 +72,8 @@ for (const [path, content] of files) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);
 }
+const word = /^[\w./:\\-]+$/.test(given) ? given : `"${given}"`;
 console.log(`# The game is in ${folder}, for the node at ${url}. Next:
-cd ${given}
+cd ${word}
 npm install
 npm run dev`);
