@@ -61,3 +61,18 @@ func TestSamplesSayWhatWasGoingOnInEachGameAndAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestOneNodeTakesTheSamplesOfAnInterval(t *testing.T) {
+	db, ctx, taken := redistest.Single(t), t.Context(), 0
+	games := activity.Games{List: func(context.Context, int64, int) ([]int64, int64, error) {
+		taken++
+		return nil, 0, nil
+	}}
+	for range 3 { // nodes
+		testkit.Check(t, activity.New(db, games).SampleInTurn(ctx))
+	}
+	left := db.Client.PTTL(ctx, keys.Lock("activity")).Val()
+	if taken != 1 || left >= activity.Interval || left < activity.Interval*3/4 {
+		t.Errorf("%d nodes took samples, and the next one may in %v", taken, left)
+	}
+}
