@@ -622,6 +622,17 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 			t.Errorf("a value is missing in %s:\n%s", name, text)
 		}
 	}
+	for name, want := range map[string][]string{
+		".gitignore": {"/*.env\n", "/redis.conf\n", "/data/\n", "/parlor\n"}, ".dockerignore": {"*\n!parlor\n"},
+		"game/.gitignore": {"node_modules/\n"}, "game/.env": {"VITE_PARLOR_URL=http://localhost:8080\n"},
+	} {
+		text := testkit.Must(os.ReadFile(filepath.Join(folder, name)))(t)
+		for _, line := range want {
+			if !bytes.Contains(text, []byte(line)) {
+				t.Errorf("%s lacks %q", name, line)
+			}
+		}
+	}
 	data := testkit.Must(os.Stat(filepath.Join(folder, "data")))(t)
 	if data.Mode().Perm() != 0o700 {
 		t.Errorf("others may read the store: %v", data.Mode())
