@@ -169,7 +169,7 @@ func (s starter) files() (map[string][]byte, error) {
 	}
 	name := packageName(filepath.Base(folder))
 	values := []string{
-		"{name}", name, "{origins}", s.origins, "{game key}", games.NewFirstServerKey(),
+		"{name}", name, "{origins}", strings.Join(splitOrigins(s.origins), ","), "{game key}", games.NewFirstServerKey(),
 		"{port}", strconv.Itoa(s.port), "{redis port}", strconv.Itoa(s.redisPort),
 	}
 	for _, secret := range []string{"admin", "signing", "redis"} {
@@ -279,7 +279,7 @@ func (s starter) write() error {
 	if len(existing) > 0 {
 		return fmt.Errorf("nothing was written, name another folder: %s has %s", s.folder, strings.Join(existing, ", "))
 	}
-	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.folder, "data"), 0o700); err != nil { // the players' accounts
 		return err
 	}
 	for _, path := range paths {

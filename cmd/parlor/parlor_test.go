@@ -622,6 +622,30 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 			t.Errorf("a value is missing in %s:\n%s", name, text)
 		}
 	}
+	for name, want := range map[string][]string{
+		".gitignore": {"/*.env\n", "/redis.conf\n", "/data/\n", "/parlor\n"}, ".dockerignore": {"*\n!parlor\n"},
+		"game/.gitignore": {"node_modules/\n"}, "game/.env": {"VITE_PARLOR_URL=http://localhost:8080\n"},
+	} {
+		text := testkit.Must(os.ReadFile(filepath.Join(folder, name)))(t)
+		for _, line := range want {
+			if !bytes.Contains(text, []byte(line)) {
+				t.Errorf("%s lacks %q", name, line)
+			}
+		}
+	}
+	data := testkit.Must(os.Stat(filepath.Join(folder, "data")))(t)
+	if data.Mode().Perm() != 0o700 {
+		t.Errorf("others may read the store: %v", data.Mode())
+	}
+	spaced := filepath.Join(t.TempDir(), "it's mine")
+	steps := must(t, "init", spaced, "--origins", "https://a.example, https://b.example")
+	if want := "cd '" + strings.ReplaceAll(spaced, "'", `'\''`) + "'\n"; !strings.Contains(steps, want) {
+		t.Errorf("the steps lack %s:\n%s", want, steps)
+	}
+	settings := testkit.Must(os.ReadFile(filepath.Join(spaced, "parlor.env")))(t) // a shell reads it too
+	if !bytes.Contains(settings, []byte("\nPARLOR_FIRST_GAME_ORIGINS=https://a.example,https://b.example\n")) {
+		t.Errorf("the settings are %s", settings)
+	}
 	for _, template := range []string{"game", "svelte", "../dist"} {
 		status, _, stderr = command(t, "init", filepath.Join(folder, "other"), "--template", template)
 		if status != 1 || !strings.Contains(stderr, "vanilla, react or phaser") {

@@ -241,11 +241,13 @@ export interface Debug {
     latencyMs: number;
     /** The part of the events of rooms that is lost on its way to the page, 0 to 1. */
     loss: number;
+    /** Whether the network is cut. */
     readonly isCut: boolean;
     /** Cuts the network until `resume`. With `offline` the browser also says that it is offline. */
     cut(o?: {
         offline?: boolean;
     }): void;
+    /** Ends the cut. The SDK connects again. */
     resume(): void;
     /** Drops the connections once. The SDK connects again. */
     disconnect(): void;
@@ -1244,7 +1246,7 @@ export interface Rooms<M = any> {
     list(query?: RoomQuery): Promise<Page<RoomData>>;
     /** The rooms that have not ended and in which the player has a seat. */
     mine(): Promise<Room<M>[]>;
-    /** Joins an open room with the same settings, else opens one. */
+    /** Joins an open room with the same `maxPlayers`, entry and `settlement`, else opens one. */
     quick(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
 }
 /** The player's saves. A slot's name has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `.` and `-`. */

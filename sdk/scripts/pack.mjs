@@ -19,6 +19,7 @@ export const isMadeLast = (name) => name.endsWith(".tgz") || name === "integrity
 
 /** Returns the paths of the files that npm publishes of a package. */
 export function listFiles(folder) {
+  if (folder === "create") copyPackages(); // they are in no commit
   const args = ["pack", "--dry-run", "--json", "--ignore-scripts", "--silent"];
   const [{ files }] = JSON.parse(execFileSync("npm", args, { cwd: join(root, folder), encoding: "utf8" }));
   return files.map(({ path }) => path).sort();
@@ -50,7 +51,6 @@ export function tar(files) {
 
 /** Returns the name of a package's archive on a node, and the archive without compression. */
 function packPackage(folder) {
-  if (folder === "create") copyPackages();
   const { name, version } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
   const files = listFiles(folder).map((path) => [`package/${path}`, readFileSync(join(root, folder, path))]);
   return [`${name.replace("@parlor-games/", "parlor-")}-${version}.tgz`, tar(files)];

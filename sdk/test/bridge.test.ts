@@ -1,7 +1,7 @@
 // The bridge for engines, over a client that a test makes: what becomes JSON, and what is freed.
 import { readFileSync } from "node:fs";
 import { runInNewContext } from "node:vm";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 
 const source = readFileSync(new URL("../engines/bridge.js", import.meta.url), "utf8");
 const wireTypes = readFileSync(new URL("../src/generated/events.ts", import.meta.url), "utf8");
@@ -9,6 +9,7 @@ const wireTypes = readFileSync(new URL("../src/generated/events.ts", import.meta
 let heard: [string, string, any][];
 let listeners: Map<string, (e: unknown) => void>;
 let client: any;
+let page: any;
 let bridge: any;
 
 /** A room as the SDK gives it: its methods are inherited. */
@@ -41,7 +42,7 @@ beforeEach(() => {
       return `${amount} Gold`;
     } },
   };
-  const page: any = { Parlor: { init: () => client }, AbortController, console };
+  page = { Parlor: { init: vi.fn(() => client) }, AbortController, console };
   page.globalThis = page;
   runInNewContext(source, page);
   bridge = page.ParlorBridge;
@@ -73,6 +74,9 @@ it("every event of a room arrives with the room, until it is released", async ()
   const named = [...wireTypes.matchAll(/"room\.(\w+)"/g)].map((m) => m[1]!.replace("_c", "C"))
     .filter((name) => !["created", "snapshot"].includes(name));
   expect([...own.keys()].sort()).toEqual([...new Set([...named, "resynced"])].sort());
+  expect(heard.at(-1)).toMatchObject(["2", "ok", { roomId: "r1" }]);
+  await bridge.ask("3", "room.on", '["r1","started"]'); // a listener is no JSON
+  expect(heard.at(-1)).toMatchObject(["3", "error", { code: "bad_call", detail: "there is no room.on" }]);
   heard = [];
   own.get("started")!({ type: "started" });
   own.get("message")!({ from: 7, op: "move", payload: { volume: 1, amount: "1" } });
@@ -119,6 +123,37 @@ it("an engine that asks gets what has come; messages beyond 1,000 are lost, even
   const taken = JSON.parse(bridge.take());
   expect(taken.length).toBe(1000);
   expect([taken[0][1], taken.at(-1)[1], taken.at(-2)[2].payload]).toEqual(["started", "finished", 1499]);
+});
+
+it("rooms that have ended make place for new ones", async () => {
+  const rooms = Array.from({ length: 20 }, (_, n) => makeRoom(`r${n}`));
+  client.rooms.get = async (id: string) => rooms[Number(id.slice(1))]!.room;
+  open();
+  const get = (n: number) => bridge.ask(`${n}`, "rooms.get", `["r${n}"]`);
+  for (let n = 0; n < 16; n++) await get(n);
+  rooms[3]!.room.finishedAt = rooms[5]!.room.finishedAt = "2026-11-20T00:00:00Z";
+  await get(16);
+  await get(17);
+  await get(18);
+  expect(rooms.flatMap(({ own }, n) => (own.size ? [] : [n]))).toEqual([3, 5, 19]);
+});
+
+it("options come from the page and from the engine, and a mistake in them is an error of the engine's", () => {
+  page.parlorOptions = { gameId: 2, storage: false };
+  open();
+  expect(page.Parlor.init.mock.lastCall).toEqual([{ gameId: 1, storage: false }]);
+  page.Parlor.init.mockImplementationOnce(() => { throw new TypeError("gameId is missing"); });
+  open();
+  expect(heard.at(-1)).toMatchObject(["", "error", { code: "bad_call", detail: "gameId is missing" }]);
+});
+
+it("an engine that fails on one message gets the next", () => {
+  const errors = vi.spyOn(console, "error").mockImplementation(() => {});
+  const receive = vi.fn(() => { throw new Error("of the engine"); });
+  bridge.open('{"gameId":1}', receive);
+  listeners.get("draining")!({ reconnectInMs: 5 });
+  expect([receive.mock.calls.length, errors.mock.calls.length]).toEqual([2, 2]);
+  errors.mockRestore();
 });
 
 it("closing frees the rooms and the client", async () => {

@@ -348,6 +348,7 @@ describe("subscriptions", () => {
     service.join(fakes[0], service.newUser());
     service.join(fakes[1], service.newUser());
     await run(100);
+    expect([...service.sockets].flatMap((socket) => [...socket.rooms.keys()])).not.toContain(rooms[0].roomId);
     expect(heard).toEqual(["1 joined 2"]);
     expect(rooms[0].participants).toHaveLength(1);
     await settle(client.rooms.create({ maxPlayers: 9 })); // has the place that is free

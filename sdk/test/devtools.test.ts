@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { createBinaryLane } from "../src/binary.js";
 import { watchNetwork } from "../src/devtools/network.js";
+import { hideSecrets, hideSecretsInQuery } from "../src/devtools/secrets.js";
 import { writeScript } from "../src/devtools/script.js";
 import type { DebugCall } from "../src/devtools/types.js";
 import type { Options } from "../src/types.js";
@@ -38,6 +39,30 @@ describe("the devtools", () => {
     const shown = JSON.stringify([network.calls, network.events]);
     for (const secret of [...service.seenSecrets.keys(), await client.account.token()]) expect(shown).not.toContain(secret);
     expect(shown).not.toMatch(/refresh-\d|ticket-\d/);
+  });
+
+  it("hide what signs in or opens something, in bodies and in addresses", () => {
+    const jwt = "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl";
+    const secrets = [
+      "accessToken", "refreshToken", "externalToken", "idToken", "token", "deviceSecret", "ticket", "password", "Authorization",
+      "serverKey", "adminKey", "apiKey",
+    ];
+    for (const name of secrets) {
+      expect(hideSecrets({ list: [{ [name]: "s3cret" }] }), name).toEqual({ list: [{ [name]: "…" }] });
+      expect(hideSecretsInQuery(`/api/v1/ws?a=1&${name}=s3cret#x`), name).toBe(`/api/v1/ws?a=1&${name}=…#x`);
+    }
+    expect(hideSecrets([jwt, { said: jwt }])).toEqual(["…", { said: "…" }]);
+    const shown = { tokenId: "GOLD", entryToken: { id: 1, tokenId: "GOLD" }, code: "K7QX2M", position: "2-n", key: "a.b.c" };
+    expect(hideSecrets(shown)).toEqual(shown);
+    expect(hideSecretsInQuery("/list?gameId=1&x=100%")).toBe("/list?gameId=1&x=100%");
+  });
+
+  it("keep no long body, and no secret of an address", async () => {
+    const fetch = async () => new Response(JSON.stringify({ text: "x".repeat(70_000) }));
+    const network = watchNetwork({ fetch, WebSocket: class {} });
+    await settle(network.fetch("http://a.example/api/v1/me?ticket=s3cret"));
+    await run(0);
+    expect(network.calls).toMatchObject([{ path: "/api/v1/me?ticket=…", response: "(70011 characters)", receivedBytes: 70_011 }]);
   });
 
   it("show the round trip, each event and the position of each room", async () => {
@@ -89,6 +114,40 @@ describe("the devtools", () => {
     service.join(fake, service.newUser("Cleo"));
     await run(100);
     expect(room.participants).toHaveLength(3);
+  });
+
+  it("lose no event of the player", async () => {
+    const { service, network, client } = await openWatched();
+    network.loss = 1;
+    const heard = vi.fn();
+    client.on("balance", heard);
+    service.tellUser("user.balance", 1, { ...service.balance(), reason: "grant" });
+    await run(100);
+    expect([network.lost, heard.mock.calls.length]).toEqual([0, 1]);
+  });
+
+  it("lose the reply to a call that the cut caught on its way", async () => {
+    const { service, network, client } = await openWatched();
+    const states: string[] = [];
+    client.on("state", (state) => states.push(state));
+    const created = client.rooms.create({ maxPlayers: 4 });
+    await run(5); // it has arrived
+    network.cut();
+    network.resume();
+    await settle(created);
+    const tries = network.calls.filter(({ path }) => path.endsWith("create")).slice(1);
+    expect(tries).toMatchObject([{ failure: "the network was cut before the reply came" }, { status: 201 }]);
+    expect(tries[1].idempotencyKey).toBe(tries[0].idempotencyKey);
+    expect(service.rooms.size).toBe(2);
+  });
+
+  it("show a room's status, and its position while it is followed", async () => {
+    const { network, room } = await openWatched();
+    await settle(room.start());
+    await run(100);
+    expect(network.rooms.get(room.roomId)).toMatchObject({ status: "STARTED", seq: 2 });
+    room.unwatch();
+    expect(network.rooms.get(room.roomId)!.seq).toBeUndefined();
   });
 
   it("drop the connection, which comes back", async () => {
@@ -201,6 +260,14 @@ describe("the devtools", () => {
 });
 `);
     expect(text).toContain("1 messages over the socket, and 4 calls");
+    // Numbers of the game are no players, whatever they are, and any key is one of JavaScript.
+    const metadata = { 1: 1, true: true, level: 5, "a b": null, winner: 5 };
+    const made = { ...calls[3], method: "POST", path: "/api/v1/game-session/create", request: { maxPlayers: 2, metadata } };
+    const others = [401, 429, 503].map((status) => ({ ...calls[6], idempotencyKey: `${status}`, status }));
+    const lost = { ...events[0], lost: true as const };
+    const own = writeScript({ base: "http://a.example", gameId: 3, user: ann, calls: [made, ...others] as DebugCall[], events: [lost] });
+    expect(own).toContain('metadata: { "1": 1, true: true, level: 5, "a b": null, winner: player1.user.id } }, 200);');
+    expect(own).not.toMatch(/friends|join/);
     // After a reload the player has a room that the recording does not make.
     const mine = { ...room, creator: ann, participants: [ann, bob], status: "STARTED" };
     const later = calls.slice(3, 6).map((call) => ({ ...call, response: mine })).filter(({ path }) => !path.endsWith("join"));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { FakeService, MemoryStorage } from "./fake_service.js";
 import { openTab, run, settle, useFakeClock } from "./tab.js";
 
@@ -46,6 +46,7 @@ describe("messages", () => {
   });
 
   it("that have waited for 10 s fail then, also while there is no connection", async () => {
+    vi.spyOn(Math, "random").mockReturnValue(0); // the client connects again at once
     const { service, client, room, lose } = await open();
     const errors: any[] = [];
     client.on("error", (e) => errors.push(e));
@@ -68,8 +69,10 @@ describe("messages", () => {
     await lose();
     room.send("move", 5);
     client.close();
+    const onConsole = vi.spyOn(console, "error");
     await run(20_000);
-    expect(errors).toHaveLength(2);
+    expect([errors.length, onConsole.mock.calls]).toEqual([2, []]);
+    vi.restoreAllMocks();
   });
 
   it("are paced below the rate at which the service closes", async () => {

@@ -2,6 +2,7 @@ package activity_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -60,4 +61,39 @@ func TestSamplesSayWhatWasGoingOnInEachGameAndAreBounded(t *testing.T) {
 			t.Errorf("%d samples are kept", n)
 		}
 	})
+}
+
+func TestAFaultyGameHidesTheSamplesOfNoOther(t *testing.T) {
+	db, ctx := redistest.Single(t), t.Context()
+	fault := errors.New("cannot be counted")
+	s := activity.New(db, activity.Games{
+		List: func(context.Context, int64, int) ([]int64, int64, error) { return []int64{1, 2}, 0, nil },
+		CountOpen: func(_ context.Context, id int64) (int, int, error) {
+			if id == 1 {
+				return 0, 0, fault
+			}
+			return 1, 2, nil
+		},
+	})
+	if err := s.SampleAll(ctx); !errors.Is(err, fault) {
+		t.Errorf("the error is %v", err)
+	}
+	if n := len(testkit.Must(s.Recent(ctx, 2))(t)); n != 1 {
+		t.Errorf("game 2 has %d samples", n)
+	}
+}
+
+func TestOneNodeTakesTheSamplesOfAnInterval(t *testing.T) {
+	db, ctx, taken := redistest.Single(t), t.Context(), 0
+	games := activity.Games{List: func(context.Context, int64, int) ([]int64, int64, error) {
+		taken++
+		return nil, 0, nil
+	}}
+	for range 3 { // nodes
+		testkit.Check(t, activity.New(db, games).SampleInTurn(ctx))
+	}
+	left := db.Client.PTTL(ctx, keys.Lock("activity")).Val()
+	if taken != 1 || left >= activity.Interval || left < activity.Interval*3/4 {
+		t.Errorf("%d nodes took samples, and the next one may in %v", taken, left)
+	}
 }

@@ -2,6 +2,8 @@ package activity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -71,18 +73,22 @@ func (s *Service) Run(ctx context.Context) error {
 
 // SampleAll takes one sample of every game.
 func (s *Service) SampleAll(ctx context.Context) error {
+	var faults error // of single games: the others have their samples
 	for after := int64(0); ; {
 		gameIDs, next, err := s.games.List(ctx, after, gamesAtOnce)
 		if err != nil {
-			return err
+			return errors.Join(faults, err)
 		}
 		for _, id := range gameIDs {
 			if err := s.sample(ctx, id); err != nil {
-				return err
+				faults = errors.Join(faults, fmt.Errorf("sample game %d: %w", id, err))
+			}
+			if ctx.Err() != nil {
+				return faults
 			}
 		}
 		if next == 0 {
-			return nil
+			return faults
 		}
 		after = next
 	}

@@ -209,6 +209,15 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 			environ(complete[0], "PARLOR_ADMIN_KEY="+goodKey+","+strings.Repeat("kangaroo-9", 4), complete[2]), config.ModeServe,
 			[]string{"PARLOR_ADMIN_KEY (environment): …can be guessed: it repeats 10 characters"},
 		},
+		"a first server key that is not random": {
+			set("PARLOR_FIRST_GAME_KEY=psk_1_" + strings.Repeat("kangaroo-9", 5)), config.ModeServe,
+			[]string{"PARLOR_FIRST_GAME_KEY (environment): …can be guessed: it repeats 10 characters"},
+		},
+		"a short first server key": {
+			set("PARLOR_FIRST_GAME_KEY=psk_1_" + goodKey[:31]), config.ModeServe,
+			[]string{"PARLOR_FIRST_GAME_KEY (environment): …has 31 bytes"},
+		},
+		"a first server key": {set("PARLOR_FIRST_GAME_KEY=psk_1_" + goodKey), config.ModeServe, nil},
 		"a copied key": {
 			environ(complete[0], complete[1], "PARLOR_SIGNING_KEY=ChangeMe-"+otherKey), config.ModeServe,
 			[]string{"PARLOR_SIGNING_KEY (environment): …can be guessed: it has a word"},

@@ -231,7 +231,10 @@ const (
 // DevKeyPrefix starts every key that "parlor dev" generates and prints. serve rejects such a key.
 const DevKeyPrefix = "dev-"
 
-// keysIn returns the keys that this setting holds, nil for other settings.
+// serverKeyParts is the number of parts of a server key: "psk", the game and what is random.
+const serverKeyParts = 3
+
+// keysIn returns what must be random of the keys that this setting holds, nil for other settings.
 func (f setting) keysIn(s *Settings) []Secret {
 	switch f.name {
 	case "admin-key":
@@ -240,6 +243,10 @@ func (f setting) keysIn(s *Settings) []Secret {
 		return s.SigningKeys
 	case "save-key":
 		return s.SaveKeys
+	case "first-game-key":
+		if parts := strings.SplitN(s.FirstGameKey.Reveal(), "_", serverKeyParts); len(parts) == serverKeyParts {
+			return []Secret{Secret(parts[serverKeyParts-1])}
+		}
 	}
 	return nil
 }

@@ -6,12 +6,14 @@ export interface ParlorProviderProps {
     parlor?: Parlor;
     /** The options of `init`, which is called in the browser only. Another `gameId` or `baseUrl` is another client. */
     options?: Options;
+    /** The components that use the hooks. */
     children?: import("react").ReactNode;
 }
 /** The client and where it stands. */
 export interface ParlorState<M = any> {
     /** Null on the server, and for the first render of a page that came from one. */
     parlor: Parlor<M> | null;
+    /** The state of the connection; `idle` without a client. */
     state: State;
     /** Null until the first sign-in has ended. */
     user: User | null;

@@ -253,7 +253,14 @@ export function createHooks(react: ReactParts, sdk: SdkParts): Hooks {
     useBalances() {
       const parlor = useClient();
       return useSource(parlor && sourceOf<BalancesState>(parlor, "balances", () => noBalances, (set, get) => {
-        const read = () => readOnce(parlor, async () => set({ balances: await parlor.wallet.balances() }), set);
+        let reads = 0;
+        const read = () => {
+          const own = ++reads; // a late reply is of the player of before
+          return readOnce(parlor, async () => {
+            const balances = await parlor.wallet.balances();
+            if (own === reads) set({ balances });
+          }, set);
+        };
         let stop = read();
         const readAgain = () => {
           stop();

@@ -46,9 +46,8 @@ function literal(value: unknown, names: Map<unknown, string>, member = ""): stri
   if (Array.isArray(value)) return `[${value.map((one) => literal(one, names, member)).join(", ")}]`;
   if (!value || typeof value !== "object") return JSON.stringify(value) ?? "undefined";
   const members = Object.entries(value).map(([key, one]) => {
-    const text = literal(one, names, key);
     const quoted = /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
-    return text === key ? key : `${quoted}: ${text}`;
+    return `${quoted}: ${literal(one, names, key)}`;
   });
   return members.length ? `{ ${members.join(", ")} }` : "{}";
 }

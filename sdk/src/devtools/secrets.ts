@@ -18,4 +18,4 @@ export function hideSecrets(value: unknown, visit: (object: any) => void = () =>
 /** Does the same for the query of an address. */
 export const hideSecretsInQuery = (address: string) =>
   address.replace(/([?&])([^=&#]+)=([^&#]*)/g, (all, mark, name, value) =>
-    isSecret(name, decodeURIComponent(value)) ? `${mark}${name}=…` : all);
+    isSecret(name, value) ? `${mark}${name}=…` : all);
