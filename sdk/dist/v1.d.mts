@@ -209,7 +209,7 @@ export interface DebugCall {
     requestId?: string;
     /** The HTTP status, or that of a message that was refused. */
     status?: number;
-    /** The code of a refusal. */
+    /** The code of an error. */
     code?: string;
     response?: unknown;
     receivedBytes?: number;

@@ -17,7 +17,7 @@ import { test } from "node:test";
 const base = process.env.PARLOR_URL ?? BASE;
 const serverKey = process.env.PARLOR_SERVER_KEY; // the game's server reports results
 
-/** Calls the service and expects a status, and the code of a refusal. Returns the body of the reply. */
+/** Calls the service and expects a status, and the code of an error. Returns the body of the reply. */
 async function call(player, method, path, body, status, code) {
   const headers = {};
   if (player) headers.Authorization = \`Bearer \${player.accessToken}\`;

@@ -19,7 +19,7 @@ const common = new Map<string, number>(); // terms of too many sections to list,
 
 /** Reads the index that render/search_index.ts writes. */
 function readIndex(): Section[] {
-  const [pages, vocabulary] = JSON.parse(text) as [pages: [string, string, string, number, string[]][], vocabulary: string];
+  const [pages, allTerms] = JSON.parse(text) as [pages: [string, string, string, number, string[]][], allTerms: string];
   const sections: Section[] = [];
   for (const [path, title, group, weight, rows] of pages) {
     rows.forEach((row, n) => {
@@ -37,7 +37,7 @@ function readIndex(): Section[] {
     });
   }
   let previous = "";
-  for (const line of vocabulary.split("\n")) {
+  for (const line of allTerms.split("\n")) {
     const [shared, end, places, count] = line.split("\t") as [string, string, string, string?];
     previous = previous.slice(0, Number.parseInt(shared, 36)) + end;
     if (count) common.set(previous, Number(count));
@@ -59,7 +59,7 @@ function readIndex(): Section[] {
 
 let sections: Section[];
 let rarity: (term: string) => number;
-let vocabulary: string[];
+let allTerms: string[];
 
 function open(): void {
   if (sections) return;
@@ -68,7 +68,7 @@ function open(): void {
   for (const { terms } of sections) for (const term of terms.keys()) counts.set(term, (counts.get(term) ?? 0) + 1);
   const weightOfTerm = (term: string) => (term === "player" ? 0.5 : 1); // nearly every question is about one
   rarity = (term) => weightOfTerm(term) * Math.log(1 + sections.length / (counts.get(term) ?? sections.length));
-  vocabulary = [...counts.keys()];
+  allTerms = [...counts.keys()];
 }
 
 /** Returns the sections that fit a question, the best first. */
@@ -82,7 +82,7 @@ export function find(question: string, most = 12): Hit[] {
     const forms = new Map([[term, 1]]);
     for (const other of synonyms.get(term) ?? []) if (!forms.has(other)) forms.set(other, 0.75);
     if (isTyping && n === asked.length - 1 && term.length > 1) {
-      for (const one of vocabulary) if (one.startsWith(term) && !forms.has(one)) forms.set(one, 0.5);
+      for (const one of allTerms) if (one.startsWith(term) && !forms.has(one)) forms.set(one, 0.5);
     }
     return [...forms].map(([form, part]) => ({ form, points: part * rarity(form) }));
   });

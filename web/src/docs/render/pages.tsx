@@ -194,7 +194,8 @@ function writeLLMs(nav: NavGroup[], found: SearchPage[]): string {
     "> The backend of a web game: rooms with stakes, wallets, purchases, saves and real-time events, for pages, game servers",
     "> and operators. A node serves this documentation, and the SDK at /sdk/v1.js, of the version that it runs.", "",
     "The contracts are /openapi.yaml (HTTP) and /asyncapi.yaml (WebSockets). Every error code has a page,",
-    "/docs/errors/<code>. Amounts are decimal strings; programs use the members whose names end in Amount.", "",
+    "/docs/errors/<code>. Amounts are decimal numbers; programs use the strings in minor units beside them, whose names end",
+    "in Amount.", "",
     ...nav.flatMap(({ title, pages }) => [
       `## ${title}`, "",
       ...pages.map((one) => `- [${one.title}](${one.href})${noteOf(one.href) && `: ${noteOf(one.href)}`}`), "",

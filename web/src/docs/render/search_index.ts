@@ -61,7 +61,7 @@ export function writeIndex(pages: SearchPage[]): string {
     return [path, title, group, weightOf(path, group === contributorGroup), lines];
   });
   let previous = "";
-  const vocabulary = [...sections].sort(([a], [b]) => (a < b ? -1 : 1)).map(([term, all]) => {
+  const allTerms = [...sections].sort(([a], [b]) => (a < b ? -1 : 1)).map(([term, all]) => {
     let shared = 0;
     while (shared < term.length && term[shared] === previous[shared]) shared++;
     previous = term;
@@ -75,6 +75,6 @@ export function writeIndex(pages: SearchPage[]): string {
     }).join("");
     return `${shared.toString(36)}\t${term.slice(shared)}\t${places}`;
   });
-  return JSON.stringify([rows, vocabulary.join("\n")]);
+  return JSON.stringify([rows, allTerms.join("\n")]);
 }
 
