@@ -68,6 +68,30 @@ test("every code of the SDK has a page, also those that no response has", async 
   expect(paths.filter((path) => path.startsWith("/docs/errors/") && !all.includes(path))).toEqual([]);
 });
 
+// How texts look on the pages whose contrast was checked in the dark theme.
+const darkLooks = new Set<string>();
+
+/** Returns all that contrast depends on, once for each way in which a text of the page looks. */
+function findLooks(): string[] {
+  const grounds = new Map<Element, string>();
+  const groundOf = (element: Element | null): string => {
+    if (!element) return "";
+    if (!grounds.has(element)) {
+      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(element);
+      const own = `${backgroundColor} ${backgroundImage} ${opacity}`;
+      grounds.set(element, groundOf(element.parentElement) + (own === "rgba(0, 0, 0, 0) none 1" ? "" : `|${own}`));
+    }
+    return grounds.get(element)!;
+  };
+  const looks = [...document.querySelectorAll("body *")].filter((element) => element.matches("input, select, textarea") ||
+    [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent!.trim() !== ""),
+  ).map((element) => {
+    const { color, fontSize, fontWeight } = getComputedStyle(element);
+    return `${color} ${fontSize} ${fontWeight}${groundOf(element)}`;
+  });
+  return [...new Set(looks)];
+}
+
 /** Returns what is wrong with pages, each as its first visitor gets it. */
 async function findFaults(take: () => string | undefined): Promise<string[]> {
   const context = await browser.newContext();
@@ -97,7 +121,9 @@ async function findFaults(take: () => string | undefined): Promise<string[]> {
     if (transferred < 5000 || transferred >= 100_000) complain(`${transferred} bytes are transferred`);
     (await findViolations(page)).forEach(complain);
     await page.emulateMedia({ colorScheme: "dark" });
-    (await findViolations(page, ["color-contrast"])).forEach(complain);
+    const looks = (await page.evaluate(findLooks)).filter((one) => !darkLooks.has(one));
+    looks.forEach((one) => darkLooks.add(one));
+    if (looks.length > 0) (await findViolations(page, ["color-contrast"])).forEach(complain);
     await page.setViewportSize({ width: 320, height: 700 });
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     if (width > 320) complain(`scrolls sideways: ${width} of 320`);
@@ -112,7 +138,7 @@ test("every page is accessible in both themes, quiet, light, and fits a narrow s
   const left = [...everyPage];
   const take = () => left.shift();
   expect((await Promise.all([findFaults(take), findFaults(take)])).flat()).toEqual([]);
-}, 900_000); // each page is looked at four times, and the tests of Go keep both cores busy meanwhile
+}, 900_000); // each page is looked at three times or more, and the tests of Go keep both cores busy meanwhile
 
 test("the theme that was chosen stays", async () => {
   const context = await browser.newContext({ colorScheme: "light" });
