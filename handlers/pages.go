@@ -18,8 +18,8 @@ func (s *Server) pages() map[string]*web.Site {
 	}
 }
 
-// handleRoot adds the address of the node itself to the router. It sends a browser to the demo or,
-// where there is none, to the documentation.
+// handleRoot adds the address of the node itself to the router. A development node sends a browser
+// to the demo, any other node to the documentation.
 func (s *Server) handleRoot() {
 	target := "/docs"
 	if s.DevPages {
