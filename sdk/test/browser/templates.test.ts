@@ -18,7 +18,8 @@ const running: ChildProcess[] = [];
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 // Without what npm, vitest and make set for this test: a newcomer's shell has none of it.
 const ofTests = /^(npm_|PARLOR_|NODE_ENV$|VITE)/i;
-const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTests.test(name)));
+const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTests.test(name)));
+const env: NodeJS.ProcessEnv = { ...inherited, NO_COLOR: "1" }; // Vite colours its output where CI is set
 const unreachable = ["--registry", "http://127.0.0.1:9"];
 const quiet = ["--no-audit", "--no-fund"];
 const minutes = 60_000;
