@@ -227,7 +227,7 @@ func (s *clientHandler) roomSubscription(messageType string, room rooms.Head, af
 			return s.server.roomSnapshot(ctx, roomID)
 		},
 	}
-	if room.Visibility == rooms.Private {
+	if room.Visibility == rooms.Private && s.caller.Role == principal.Player {
 		sub.Authorize = func(ctx context.Context) error {
 			return s.server.Rooms.GetHeads(ctx, s.caller, roomID)[0].Err
 		}
@@ -259,7 +259,7 @@ type roomsSubscribedData struct {
 func (s *clientHandler) subscribeToRooms(
 	ctx context.Context, client *realtime.Client, m *message, starts []roomStart,
 ) error {
-	if most := s.server.RealtimeHub.TopicsPerConnection(); len(starts) > most {
+	if most := s.endpoint.socketKind.Limits().TopicsPerMessage; len(starts) > most {
 		return apierror.InvalidRequest.WithField("rooms", "range", fmt.Sprintf("may have at most %d rooms", most))
 	}
 	s.chargePermits(ratelimit.Read, len(starts)-1)

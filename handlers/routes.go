@@ -157,7 +157,7 @@ func (s *Server) routes() []route {
 			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
-			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
+			method: post, path: "/api/v1/auth/ticket", callers: player | server, rateLimitClass: ratelimit.Socket,
 			handle: withoutBody(s.issueTicket),
 		},
 
@@ -649,8 +649,8 @@ func (s *Server) routes() []route {
 			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			method: get, path: realtimePath, callers: player | orTicket, rateLimitClass: ratelimit.Socket,
-			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.realtimeEndpoint), ownErrors: socketErrors,
+			method: get, path: realtimePath, callers: player | server | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.openRealtimeSocket, ownErrors: socketErrors,
 		},
 
 		{method: get, path: "/healthz", handle: s.healthz},

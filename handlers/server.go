@@ -100,6 +100,7 @@ type Server struct {
 	requestMetrics         *requestMetrics
 	saveEndpoint           *socketEndpoint
 	realtimeEndpoint       *socketEndpoint
+	serverEndpoint         *socketEndpoint
 	liveBoards             *leaderboards.Live
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
@@ -136,9 +137,15 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.liveBoards = deps.Boards.NewLive(boardAudience{deps.RealtimeHub})
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
+	s.serverEndpoint = s.newServerEndpoint()
 	for _, rt := range s.routes() {
 		if rt.action != "" {
 			s.recordInTrail(&rt)
+		}
+		if message, ok := serverOperations[rt.path]; ok {
+			operation := rt
+			operation.rateLimitClass = ratelimit.ServerMessages
+			s.serverEndpoint.operations[message] = &operation
 		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}

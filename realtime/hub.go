@@ -178,9 +178,15 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) addClient(c *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch user := c.options.UserID; {
+	switch user, group := c.options.UserID, c.options.GroupID; {
 	case h.draining:
 		return apierror.Draining
+	case group != 0:
+		if c.socketKind.isFullFor(group) {
+			return apierror.RateLimited.
+				WithReason("a game may have %d connections of servers to a node", c.socketKind.limits.ConnectionsPerUser)
+		}
+		c.socketKind.clientCountByUser[group]++
 	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
 	case c.socketKind.isFullFor(user):
@@ -199,17 +205,25 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	for _, count := range []map[int64]int{h.clientCountByUser, c.socketKind.clientCountByUser} {
-		if count[c.options.UserID]--; count[c.options.UserID] == 0 {
-			delete(count, c.options.UserID)
-		}
+	if group := c.options.GroupID; group != 0 {
+		countDown(c.socketKind.clientCountByUser, group)
+		return
+	}
+	countDown(h.clientCountByUser, c.options.UserID)
+	countDown(c.socketKind.clientCountByUser, c.options.UserID)
+}
+
+func countDown(counts map[int64]int, id int64) {
+	if counts[id]--; counts[id] == 0 {
+		delete(counts, id)
 	}
 }
 
-// isFullFor reports whether a user has as many sockets of the kind as may be. Hub.mu must be held.
-func (s *SocketKind) isFullFor(user int64) bool {
+// isFullFor reports whether a user or group has as many sockets of the kind as may be. Hub.mu must
+// be held.
+func (s *SocketKind) isFullFor(id int64) bool {
 	most := s.limits.ConnectionsPerUser
-	return most > 0 && s.clientCountByUser[user] >= most
+	return most > 0 && s.clientCountByUser[id] >= most
 }
 
 func (h *Hub) listClients() []*Client {
@@ -500,9 +514,6 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 		t.requestBackfillLocked(false)
 	}
 }
-
-// TopicsPerConnection returns Options.TopicsPerConnection.
-func (h *Hub) TopicsPerConnection() int { return h.options.TopicsPerConnection }
 
 // Draining reports whether new sockets are refused.
 func (h *Hub) Draining() bool {

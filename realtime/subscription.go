@@ -56,7 +56,7 @@ type Subscription struct {
 	// that it has: it would get newer events before those that it missed. Only without a reply.
 	HoldEvents time.Duration
 	// Implicit marks a subscription of the server's own. It does not count against
-	// Options.TopicsPerConnection.
+	// Limits.TopicsPerConnection.
 	Implicit bool
 }
 
@@ -96,6 +96,7 @@ type cursor struct {
 	topic  *topic
 	sub    Subscription
 	index  int    // in topic.cursors; under topic.mu
+	place  int    // in Client.cursors; under Client.mu
 	number uint16 // SubscribeResult.TopicIndex
 
 	// Under Client.mu.
@@ -317,13 +318,9 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 		return nil, ErrClosed
 	}
 	for _, cur := range cursors {
-		sameTopic := func(other *cursor) bool { return other.topic == cur.topic }
-		if i := slices.IndexFunc(c.cursors, sameTopic); i >= 0 {
-			replaced = append(replaced, c.cursors[i])
-			c.cursors[i].removed = true
-			c.cursors[i] = cur
-		} else {
-			c.cursors = append(c.cursors, cur)
+		if old := c.cursors.put(cur); old != nil {
+			replaced = append(replaced, old)
+			old.removed = true
 		}
 		if _, ahead := cur.topic.contains(cur.pos); ahead {
 			c.verifyAhead(cur)
@@ -378,20 +375,13 @@ func (c *Client) activateHeld(cur *cursor) {
 func (c *Client) rejectExcess(subscriptions []Subscription) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counted := 0
-	for _, cur := range c.cursors {
-		if !cur.sub.Implicit {
-			counted++
-		}
-	}
+	counted, most := c.cursors.counted, c.socketKind.limits.TopicsPerConnection
 	refused := make([]error, len(subscriptions))
 	for i, s := range subscriptions {
-		isNew := !slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == s.Topic })
 		switch {
-		case s.Implicit || !isNew:
-		case counted >= c.hub.options.TopicsPerConnection:
-			refused[i] = apierror.RateLimited.
-				WithReason("a connection follows at most %d topics", c.hub.options.TopicsPerConnection)
+		case s.Implicit || c.cursors.find(s.Topic) != nil:
+		case counted >= most:
+			refused[i] = apierror.RateLimited.WithReason("a connection follows at most %d topics", most)
 		default:
 			counted++
 		}
@@ -403,25 +393,25 @@ func (c *Client) rejectExcess(subscriptions []Subscription) []error {
 func (c *Client) IsSubscribed(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == topic })
+	return c.cursors.find(topic) != nil
 }
 
 // Unsubscribe ends a subscription. It returns false when there was none. Frames that are in flight
 // still arrive.
 func (c *Client) Unsubscribe(topic string) bool {
-	return c.removeCursor(func(cur *cursor) bool { return cur.sub.Topic == topic })
+	return c.removeCursor(topic, nil)
 }
 
-func (c *Client) removeCursor(match func(*cursor) bool) bool {
+// removeCursor ends the subscription to a topic; that of only alone, if only is not nil.
+func (c *Client) removeCursor(topic string, only *cursor) bool {
 	c.mu.Lock()
-	i := slices.IndexFunc(c.cursors, match)
-	if i < 0 {
+	cur := c.cursors.find(topic)
+	if cur == nil || only != nil && cur != only {
 		c.mu.Unlock()
 		return false
 	}
-	cur := c.cursors[i]
 	cur.removed = true
-	c.cursors = slices.Delete(c.cursors, i, i+1)
+	c.cursors.remove(cur)
 	c.mu.Unlock()
 	c.hub.detachCursor(cur)
 	return true
@@ -507,7 +497,7 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 func (c *Client) reauthorizeDue(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cur := range c.cursors {
+	for _, cur := range c.cursors.list {
 		due := now.Sub(cur.authorizedAt) >= c.hub.options.ReauthorizeInterval
 		if due && cur.sub.Authorize != nil && cur.active && !cur.paused && !c.closeStarted {
 			c.pauseForReauthorization(cur, cur.sub.EncodeRevoked)
@@ -533,7 +523,7 @@ func (c *Client) pauseForReauthorization(cur *cursor, encodeRevoked func(error) 
 		if !refused {
 			return
 		}
-		removed := c.removeCursor(func(other *cursor) bool { return other == cur })
+		removed := c.removeCursor(cur.topic.name, cur)
 		if removed && encodeRevoked != nil {
 			_ = c.Send(encodeRevoked(last))
 		}

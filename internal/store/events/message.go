@@ -15,7 +15,7 @@ const EncodingBase64 = "base64"
 type Message struct {
 	RoomID   string
 	At       time.Time
-	From     int64        // user id
+	From     int64        // user id; 0: the game's server
 	Op       string       // the game's name for the message
 	Payload  wire.RawJSON // any JSON; nil: null
 	Encoding string       // EncodingBase64, or "" for a payload that is JSON
@@ -33,7 +33,11 @@ func AppendMessage(b []byte, m Message) []byte {
 	b = append(b, `","at":`...)
 	b = wire.AppendTime(b, m.At)
 	b = append(b, `,"data":{"from":`...)
-	b = strconv.AppendInt(b, m.From, 10)
+	if m.From == 0 {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendInt(b, m.From, 10)
+	}
 	b = append(b, `,"op":`...)
 	b = wire.AppendString(b, m.Op)
 	b = append(b, `,"payload":`...)
