@@ -20,7 +20,7 @@ func (h *Hub) Receive(channel string, receive func(message string)) error {
 	}
 	t := newTopic(h, channel)
 	t.refCount, t.receive = 1, receive // the reference is never released
-	h.topics.Store(channel, t) // it is not counted: nobody is subscribed
+	h.topics.Store(channel, t)         // it is not counted: nobody is subscribed
 	h.pubsubManager.add(t)
 	return nil
 }
