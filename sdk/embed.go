@@ -12,7 +12,8 @@ import "embed"
 var Files embed.FS
 
 // Templates has the folder create/templates, whose files are the games that create-parlor and
-// `parlor init` write.
+// `parlor init` write, and create/servers: the servers of those games, by what they are written in,
+// and in its folder game what replaces files of a game that has a server.
 //
-//go:embed all:create/templates
+//go:embed all:create/templates all:create/servers
 var Templates embed.FS
