@@ -107,7 +107,7 @@ type Server struct {
 	draining               atomic.Bool
 	refusesSockets         atomic.Bool
 	demoGame               atomic.Pointer[DemoGame] // nil: none
-	requests, failures     atomic.Int64 // since the start
+	requests, failures     atomic.Int64             // since the start
 }
 
 // New returns the server of a node. It returns an error for metrics that are registered already.

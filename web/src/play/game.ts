@@ -86,11 +86,12 @@ export class Game {
 
   /** The rules of the race, once the referee has begun it. */
   get race(): Rules | undefined {
-    return this.room?.shared.value.race;
+    return this.room?.shared.value.race as Rules | undefined;
   }
 
   /** How far a player is. */
   runner(userId: number): Runner {
-    return this.room?.shared.value[`runner.${userId}`] ?? { steps: 0, rolled: 0, moves: 0 };
+    const runner = this.room?.shared.value[`runner.${userId}`] as Runner | undefined;
+    return runner ?? { steps: 0, rolled: 0, moves: 0 };
   }
 }
