@@ -19,6 +19,7 @@ type topic struct {
 	hub              *Hub
 	name             string
 	gapCheckInterval time.Duration
+	receive          func(message string) // of a channel of the node's own, see Hub.Receive; else nil
 
 	// Under Hub.mu.
 	refCount  int

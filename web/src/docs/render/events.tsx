@@ -54,12 +54,30 @@ function ChannelEntry({ channel }: { channel: Channel }) {
   );
 }
 
+function EventEntries({ events }: { events: Message[] }) {
+  return (
+    <>
+      {events.map((message) => (
+        <section class="entry">
+          <h3 id={message.name}><code>{message.name}</code></h3>
+          <p><HTML as="span" html={renderInline(message.summary)} />.</p>
+          <Data message={message} />
+          <Example message={message} />
+        </section>
+      ))}
+    </>
+  );
+}
+
 /** EventsPage has all channels: the requests by channel, then every event. */
 export function EventsPage({ contract }: { contract: Contract }) {
   const { channels, description, schemas } = contract.events;
   const saves = channels.find((one) => one.name === "save")!;
   const load = channels.find((one) => one.name === "load")!;
   const realtime = channels.find((one) => one.name === "realtime")!;
+  const server = channels.find((one) => one.name === "server")!;
+  const webhook = channels.find((one) => one.name === "webhook")!;
+  const serverEvents = server.events.filter((one) => !realtime.events.some((shown) => shown.name === one.name));
   return (
     <>
       <h1>Events and sockets</h1>
@@ -73,14 +91,16 @@ export function EventsPage({ contract }: { contract: Contract }) {
       <p>{realtime.description}.</p>
       <ChannelEntry channel={realtime} />
       <h2 id="events">Events</h2>
-      {realtime.events.map((message) => (
-        <section class="entry">
-          <h3 id={message.name}><code>{message.name}</code></h3>
-          <p><HTML as="span" html={renderInline(message.summary)} />.</p>
-          <Data message={message} />
-          <Example message={message} />
-        </section>
-      ))}
+      <EventEntries events={realtime.events} />
+      <h2 id="server">A game's server on <code>{server.address}</code></h2>
+      <HTML html={renderText(server.description)} />
+      <ChannelEntry channel={server} />
+      <h2 id="server-events">Events to a game's server</h2>
+      <p>The events of a room to which it subscribed are those above.</p>
+      <EventEntries events={serverEvents} />
+      <h2 id="webhooks">Webhooks</h2>
+      <HTML html={renderText(webhook.description)} />
+      <EventEntries events={webhook.events} />
       <h2 id="saves">Requests on <code>{saves.address}</code> and <code>{load.address}</code></h2>
       <p>Both understand all of these messages.</p>
       <ChannelEntry channel={{ ...saves, requests: [...saves.requests, ...load.requests] }} />
