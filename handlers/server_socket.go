@@ -57,6 +57,8 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 // ratelimit.ServerMessages.
 func serverMessages() map[string]messageType {
 	return map[string]messageType{
+		"game.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToGame)},
+		"game.unsubscribe": {"", decodeDataThen(unsubscribeFromGame)},
 		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToRoom)},
 		"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
 		relayMessageType:   {ratelimit.ServerMessages, decodeDataThen(sendMessage)},
