@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -30,7 +29,6 @@ func (t table) patch() map[string]any { return map[string]any{"stones": t.Stones
 type match struct {
 	parlor.Room
 	table
-	version int64   // of the table; 0: nothing is on it yet
 	players []int64 // in seating order
 }
 
@@ -75,20 +73,14 @@ func (g game) read(ctx context.Context, roomID string) (match, error) {
 	for _, seat := range room.Seats {
 		m.players = append(m.players, seat.UserID)
 	}
-	if room.Shared == nil {
-		m.table = table{allStones, m.players[0]}
-		return m, nil
-	}
-	m.version = room.Shared.Version
-	err = errors.Join(
-		json.Unmarshal(room.Shared.Value["stones"], &m.Stones), json.Unmarshal(room.Shared.Value["next"], &m.Next))
-	return m, err
+	m.table = table{allStones, m.players[0]}
+	return m, errors.Join(room.DecodeState("stones", &m.Stones), room.DecodeState("next", &m.Next))
 }
 
 // begin lays the stones on the table.
 func (g game) begin(ctx context.Context, e parlor.Event) error {
 	m, err := g.read(ctx, e.RoomID)
-	if err != nil || m.version > 0 || m.Status != parlor.Started {
+	if err != nil || m.StateVersion() > 0 || m.Status != parlor.Started {
 		return err
 	}
 	_, err = g.server.SetState(ctx, e.RoomID, parlor.StateChange{Patch: m.patch()})
@@ -117,7 +109,7 @@ func (g game) take(ctx context.Context, c parlor.Call) (any, error) {
 		}
 	}
 	// It is refused if another move was first.
-	change := parlor.StateChange{Version: m.version, Patch: m.patch()}
+	change := parlor.StateChange{Version: m.StateVersion(), Patch: m.patch()}
 	if _, err := g.server.SetState(ctx, c.RoomID, change); err != nil {
 		return nil, err
 	}
