@@ -49,6 +49,7 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits), handlers: serverMessages(),
 		rateLimitClass: ratelimit.ServerMessages, operations: map[string]*route{},
+		onOpen: openServer, onClose: closeServer,
 	}
 }
 
@@ -56,8 +57,9 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 // ratelimit.ServerMessages.
 func serverMessages() map[string]messageType {
 	return map[string]messageType{
-		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToRoom)},
-		"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
+		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeServerToRoom)},
+		"room.unsubscribe": {"", decodeDataThen(unsubscribeServerFromRoom)},
+		"room.reply":       {"", decodeDataThen(answerCall)},
 		relayMessageType:   {ratelimit.ServerMessages, decodeDataThen(sendMessage)},
 
 		"tournament.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToTournament)},
