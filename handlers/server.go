@@ -46,9 +46,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// GameServerPath is where the demo reaches its game server.
-const GameServerPath = "/referee"
-
 // Deps is everything that a Server needs. All of it is required, but what is for development.
 type Deps struct {
 	Users       *users.Service
@@ -81,7 +78,6 @@ type Deps struct {
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
 	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
-	GameServer       http.Handler         // of the demo, at GameServerPath; nil in production
 	InternalHosts    []string             // public names of the internal listener, in lower case
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
@@ -114,7 +110,8 @@ type Server struct {
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
 	refusesSockets         atomic.Bool
-	requests, failures     atomic.Int64 // since the start
+	demoGame               atomic.Pointer[DemoGame] // nil: none
+	requests, failures     atomic.Int64             // since the start
 }
 
 // New returns the server of a node. It returns an error for metrics that are registered already.
@@ -156,9 +153,6 @@ func New(deps Deps) (*Server, error) {
 	s.handleRoot()
 	for prefix, section := range s.pages() {
 		s.handlePages(prefix, section)
-	}
-	if s.GameServer != nil {
-		s.handleGameServer(GameServerPath)
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -207,10 +206,9 @@ type node struct {
 	archiver  *archiver.Service // nil when nothing leaves the store
 }
 
-// newNode returns a node on a store. gameServer is that of the demo, or nil.
+// newNode returns a node on a store.
 func newNode(
 	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, storeErrors *logs.StoreErrors,
-	gameServer http.Handler,
 ) (*node, error) {
 	ledgerArchive, err := openArchive(s)
 	if err != nil {
@@ -278,7 +276,6 @@ func newNode(
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
 		Nodes:          n.nodes, Activity: n.activity, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
-		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,
 	})
 	if err != nil {

@@ -92,7 +92,9 @@ const (
 // On calls a function for each event of a type, such as "room.started". While it returns an error it
 // is called again, up to 8 times within a minute or so; then the event counts as handled and the
 // error is logged. Its context ends with Run.
-func (s *Server) On(eventType string, f func(context.Context, Event) error) { s.handlers[eventType] = f }
+func (s *Server) On(eventType string, f func(context.Context, Event) error) {
+	s.handlers[eventType] = f
+}
 
 // OnCall answers the calls of players with an operation. What the function returns is the answer, as
 // JSON. An *[Error] is the refusal that the page sees; any other error is logged, and the page sees

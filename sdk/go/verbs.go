@@ -73,7 +73,8 @@ func (s *Server) Cancel(ctx context.Context, roomID string) (room Room, err erro
 // the state any more; limit_reached above 16 KiB or 128 names; room_closed or room_not_found.
 func (s *Server) SetState(ctx context.Context, roomID string, change StateChange) (version int64, err error) {
 	var set struct {
-		Version int64 `json:"version"`
+		Version int64        `json:"version"`
+		Shared  *SharedState `json:"shared"` // where the answer is the room, whose own version is another one
 	}
 	err = s.change(ctx, "room.state.set", struct {
 		RoomID  string         `json:"roomId"`
@@ -81,6 +82,9 @@ func (s *Server) SetState(ctx context.Context, roomID string, change StateChange
 		Patch   map[string]any `json:"patch,omitempty"`
 		Delete  []string       `json:"delete,omitempty"`
 	}{roomID, change.Version, change.Patch, change.Delete}, &set)
+	if set.Shared != nil {
+		return set.Shared.Version, err
+	}
 	return set.Version, err
 }
 
