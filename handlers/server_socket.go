@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/rooms"
 )
 
 // A game's server opens the socket of /realtime by its server key, or by a ticket of it. It has
@@ -49,6 +50,7 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits), handlers: serverMessages(),
 		rateLimitClass: ratelimit.ServerMessages, operations: map[string]*route{},
+		onOpen: openServer, onClose: closeServer,
 	}
 }
 
@@ -56,8 +58,9 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 // ratelimit.ServerMessages.
 func serverMessages() map[string]messageType {
 	return map[string]messageType{
-		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToRoom)},
-		"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
+		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeServerToRoom)},
+		"room.unsubscribe": {"", decodeDataThen(unsubscribeServerFromRoom)},
+		"room.reply":       {"", decodeDataThen(answerCall)},
 		relayMessageType:   {ratelimit.ServerMessages, decodeDataThen(sendMessage)},
 
 		"tournament.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToTournament)},
@@ -72,6 +75,19 @@ var serverOperations = map[string]string{
 	"/api/v1/game-session/cancel": "room.cancel",
 	"/api/v1/game-session/state":  "room.state.set",
 	"/api/v1/game-session/turn":   "room.turn.set",
+}
+
+// replyOf returns the data of the reply to an operation: what the player's message of the type gets,
+// else the room.
+func replyOf(messageType string, room *rooms.Room) any {
+	switch messageType {
+	case "room.state.set":
+		return newStateVersionData(room)
+	case "room.turn.set":
+		return newTurnData(room)
+	default:
+		return wire.RawJSON(room.AppendJSON(nil))
+	}
 }
 
 // openRealtimeSocket opens the socket of a player or of a game's server.
@@ -109,10 +125,7 @@ func (s *clientHandler) callOperation(m *message, rt *route) (data any, replayed
 	if err != nil {
 		return nil, resp.replayed, err
 	}
-	if room, ok := resp.body.(jsonAppender); ok {
-		return wire.RawJSON(room.AppendJSON(nil)), resp.replayed, nil
-	}
-	return resp.body, resp.replayed, nil
+	return replyOf(m.Type, resp.body.(*rooms.Room)), resp.replayed, nil
 }
 
 // newOperationRequest returns the request that a message stands for.

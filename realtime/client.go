@@ -250,7 +250,7 @@ func (c *Client) notify(cur *cursor, verify bool) {
 	if cur.removed || c.closeStarted {
 		return
 	}
-	if verify && !cur.paused && cur.topic.refutes(cur.pos) {
+	if verify && !cur.paused && cur.topic.feed == nil && cur.topic.refutes(cur.pos) {
 		cur.snapshotFrame = nil
 		c.replaceWithSnapshot(cur, false, nil)
 		return
@@ -349,6 +349,9 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		c.markReady(cur)
 		return frame
 	}
+	if cur.topic.feed != nil {
+		return c.nextFeedFrame(cur)
+	}
 	next, ok := cur.topic.nextBatch(cur.pos, cur.sub.AffectsAuthorization)
 	if !ok {
 		c.replaceWithSnapshot(cur, true, nil)
@@ -358,7 +361,7 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		return nil
 	}
 	cur.pos = next.last
-	c.hub.counters.eventDeliveries.Add(uint64(next.count))
+	c.countDeliveries(next.count)
 	switch {
 	case next.lastAffectsAuthorization:
 		c.pauseForReauthorization(cur, nil)
@@ -366,6 +369,11 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		c.markReady(cur) // there may be more than one frame holds
 	}
 	return next.frame
+}
+
+func (c *Client) countDeliveries(events int) {
+	c.hub.counters.eventDeliveries.Add(uint64(events))
+	c.socketKind.deliveries.Add(uint64(events))
 }
 
 // countBatch returns how many messages of the outbox are written together: texts as one frame, and

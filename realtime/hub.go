@@ -271,8 +271,8 @@ func (h *Hub) startTask(task func()) bool {
 }
 
 // acquireTopic returns the topic with one more reference. It creates the topic if this node has
-// none.
-func (h *Hub) acquireTopic(name string) (*topic, error) {
+// none, as a feed if feed is not nil.
+func (h *Hub) acquireTopic(name string, feed *Feed) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -285,6 +285,9 @@ func (h *Hub) acquireTopic(name string) (*topic, error) {
 	}
 	t := newTopic(h, name)
 	t.refCount = 1
+	if feed != nil {
+		t.becomeFeed(feed)
+	}
 	h.topics.Store(name, t)
 	h.counters.topics.Add(1)
 	h.pubsubManager.add(t)

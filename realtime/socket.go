@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -62,10 +63,14 @@ type SocketKind struct {
 	melody *melody.Melody
 
 	clientCountByUser map[int64]int // of this kind, by user or by group; under Hub.mu
+	deliveries        atomic.Uint64 // events handed to clients of this kind
 }
 
 // Limits returns the limits of the kind, with their defaults.
 func (s *SocketKind) Limits() Limits { return s.limits }
+
+// CountDeliveries returns how many events were handed to sockets of the kind.
+func (s *SocketKind) CountDeliveries() uint64 { return s.deliveries.Load() }
 
 // CountClients returns how many sockets of the kind are open.
 func (s *SocketKind) CountClients() int {

@@ -18,6 +18,7 @@ const (
 	ModeResume   SubscribeMode = "resume"   // after the position that the client has
 	ModeSnapshot SubscribeMode = "snapshot" // from a snapshot
 	ModeLive     SubscribeMode = "live"     // from now on; only without Subscription.TakeSnapshot
+	ModeGap      SubscribeMode = "gap"      // from now on, because the position is lost; only with Subscription.Feed
 )
 
 // Subscription is a request to subscribe to a topic.
@@ -52,6 +53,10 @@ type Subscription struct {
 	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
 	AffectsAuthorization func(eventType string, event []byte) bool
+	// Feed makes the topic a feed, of which each subscriber gets the events that its Filter selects. All
+	// subscriptions of a topic must have the same one, or none.
+	Feed   *Feed
+	Filter Filter // of a Feed
 	// HoldEvents is for how long the events wait, for a client that subscribes again with the position
 	// that it has: it would get newer events before those that it missed. Only without a reply.
 	HoldEvents time.Duration
@@ -107,6 +112,9 @@ type cursor struct {
 	paused        bool // a snapshot is being taken, or Authorize is being called
 	removed       bool
 	snapshotFrame frame // to be sent before the events
+	// Of a feed.
+	page    *ringBuffer // the events after pos that the topic no longer has; nil: none
+	skipped int         // events that the filter did not select, since the client learned its position
 }
 
 // Subscribe subscribes to a topic from a position, or from a snapshot if no position is given or
@@ -192,7 +200,7 @@ func (r *recovered) recover() {
 
 // newCursor returns a cursor that is not subscribed yet, and where it begins.
 func (c *Client) newCursor(ctx context.Context, s Subscription) (*cursor, SubscribeResult, error) {
-	t, err := c.hub.acquireTopic(s.Topic)
+	t, err := c.hub.acquireTopic(s.Topic, s.Feed)
 	if err != nil {
 		return nil, SubscribeResult{}, err
 	}
@@ -235,6 +243,9 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	case <-t.loadDone:
 	case <-ctx.Done():
 		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
+	}
+	if t.feed != nil {
+		return cur.resolveFeedStart(ctx)
 	}
 	notBefore, known := parsePosition(cur.sub.NotBeforePosition)
 	if !known {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/players/servers"
+	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -83,7 +83,7 @@ func roomsOf(t testing.TB) (first, second string) {
 	t.Helper()
 	for i := 0; first == "" || second == ""; i++ {
 		room := fmt.Sprintf("room%d", i)
-		if crc32.Checksum([]byte(room), crc32.MakeTable(crc32.Castagnoli))%2 == 0 {
+		if feed.ShareOf(room, 2) == 0 {
 			first = room
 		} else {
 			second = room
@@ -152,7 +152,7 @@ func later() func() bool {
 
 // ownerOf returns the server of a room that only shares have.
 func ownerOf(room string) string {
-	if crc32.Checksum([]byte(room), crc32.MakeTable(crc32.Castagnoli))%2 == 0 {
+	if feed.ShareOf(room, 2) == 0 {
 		return "first"
 	}
 	return "third"

@@ -4,27 +4,25 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/crc32"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Share is a part of the rooms of a game: those with CRC-32C(roomId) mod Of == Index.
+// Share is a part of the rooms of a game, see feed.ShareOf.
 type Share struct {
 	Of    int // 1 for all rooms, 0 for none
 	Index int // below Of
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // has reports whether a room belongs to the share.
 func (s Share) has(roomID string) bool {
-	return s.Of > 0 && crc32.Checksum([]byte(roomID), castagnoli)%uint32(s.Of) == uint32(s.Index)
+	return s.Of > 0 && feed.ShareOf(roomID, s.Of) == s.Index
 }
 
 // Options are the settings of a node. A zero field means the default, which its comment ends with.
