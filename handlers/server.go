@@ -33,9 +33,11 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/realtime"
@@ -66,6 +68,8 @@ type Deps struct {
 	Accounts    *accounts.Service
 	Trail       *trail.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
+	Servers     *servers.Service
+	Calls       *calls.Service
 	Nodes       *nodes.Service
 	Activity    *activity.Service
 
@@ -252,7 +256,7 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	rt.pathIDs = pathIDsOf(rt.path)
 	return func(c *gin.Context) {
 		start := time.Now()
-		if conn := clientConnOf(c.Request); conn != nil {
+		if conn := clientConnOf(c.Request); conn != nil && !rt.asksServer {
 			conn.inChange.Store(true)
 			defer conn.inChange.Store(false)
 		}
@@ -412,7 +416,7 @@ const slowRequestDuration = time.Second
 // logRequest logs a slow request as a warning, one a second at most, and all others at the level
 // debug. A request that was slow because the store was down is not logged as slow.
 func (s *Server) logRequest(r *request, duration time.Duration) {
-	if duration > slowRequestDuration && s.Readiness.ServedSince(r.startedAt) {
+	if duration > slowRequestDuration && !r.route.asksServer && s.Readiness.ServedSince(r.startedAt) {
 		s.slowLogLimit.Do(func() { s.writeRequestLine(r, slog.LevelWarn, duration) })
 		return
 	}

@@ -151,7 +151,7 @@ func (s *server) waitFor(t testing.TB, count int) []heard {
 func (n *node) connect(gameID int64, id string, answer func(heard) *calls.Answer) *server {
 	n.t.Helper()
 	s := &server{node: n, id: id, answer: answer}
-	n.OpenServer(s)
+	n.OpenServer(s, 1_000_000, 1_000_000)
 	n.servers.Open(gameID, id)
 	testkit.Check(n.t, n.servers.Listen(n.t.Context(), id, servers.Share{Of: 1}), "listen")
 	return s

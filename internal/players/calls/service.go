@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"golang.org/x/time/rate"
 )
 
 // The limits of calls.
@@ -50,6 +51,9 @@ var Outcomes = []string{
 	string(answered), string(gameError), string(timedOut), string(lost), string(absent), string(busy), string(refused),
 	string(failed), string(left),
 }
+
+// IsAnswered reports whether the server has answered a call with one of Outcomes.
+func IsAnswered(o string) bool { return o == string(answered) || o == string(gameError) }
 
 // Nodes sends messages to nodes.
 type Nodes interface {
@@ -113,6 +117,7 @@ type waitingCall struct {
 type askedServer struct {
 	conn  Connection
 	calls map[string]askedCall // by id
+	pace  *rate.Limiter
 }
 
 // askedCall is a call that a server has got.
@@ -155,11 +160,13 @@ func (s *Service) Stats() Stats {
 	return stats
 }
 
-// OpenServer notes a connection of a server, which may get calls from now on.
-func (s *Service) OpenServer(conn Connection) {
+// OpenServer notes a connection of a server, which may get calls from now on: at most so many a
+// second, and so many at once, because it must not be asked more than it may answer.
+func (s *Service) OpenServer(conn Connection, perSecond, burst int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked[conn.ID()] = &askedServer{conn, map[string]askedCall{}}
+	pace := rate.NewLimiter(rate.Limit(perSecond), burst)
+	s.asked[conn.ID()] = &askedServer{conn, map[string]askedCall{}, pace}
 }
 
 // CloseServer ends what OpenServer began. The calls that the server has not answered end at once.
@@ -243,7 +250,7 @@ func (s *Service) deliver(q *question) outcome {
 	case server == nil:
 		s.mu.Unlock()
 		return absent
-	case len(server.calls) >= maxPerServer:
+	case len(server.calls) >= maxPerServer || !server.pace.Allow():
 		s.mu.Unlock()
 		return busy
 	}
@@ -332,7 +339,7 @@ func (s *Service) end(callID string, e end) {
 	call := s.waiting[callID]
 	if call == nil {
 		s.mu.Unlock()
-		if e.outcome == answered || e.outcome == gameError {
+		if IsAnswered(string(e.outcome)) {
 			s.options.ObserveRefused()
 		}
 		return

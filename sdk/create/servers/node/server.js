@@ -36,8 +36,7 @@ server.onCall("take", async ({ roomId, from, payload }) => {
   return left;
 });
 
-// After a start and after a gap: what happened meanwhile.
-server.onReconcile((rooms) => Promise.all(rooms.map(({ roomId }) => settle(roomId))));
+server.onRoom(({ roomId }) => settle(roomId)); // after a start of this program, and after a gap
+server.on("state", console.log);
 server.on("error", console.error);
-server.on("online", () => console.log("online"));
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => server.close());
