@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/tests/testkit"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/parlor-games/parlor/handlers"
 )
 
 // serverRequests returns the types of messages that a game's server may send, by asyncapi.yaml.
