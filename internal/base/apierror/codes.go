@@ -49,6 +49,8 @@ var (
 	TournamentNotFound = define("tournament_not_found", 404, "No such tournament", false)
 	MatchNotFound      = define("match_not_found", 404, "The tournament has no such match", false)
 
+	WebhookNotFound = define("webhook_not_found", 404, "The game has no such webhook", false)
+
 	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
 
 	MethodNotAllowed = define("method_not_allowed", 405, "The method is not allowed here", false)

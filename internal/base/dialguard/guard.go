@@ -23,11 +23,12 @@ var Loopback = parsePrefixes("127.0.0.0/8", "::1/128")
 // ErrNotAllowed is the error of a connection to an address that a guard does not allow.
 var ErrNotAllowed = errors.New("the address is not public")
 
-// Dialer makes d connect to allowed addresses only, and returns it. It replaces d.Control.
-func (g Guard) Dialer(d *net.Dialer) *net.Dialer {
+// Dialer makes d connect only to the addresses that allows accepts, such as Guard.Allows, and
+// returns it. It replaces d.Control.
+func Dialer(d *net.Dialer, allows func(netip.Addr) bool) *net.Dialer {
 	d.Control = func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
-		if err != nil || !g.Allows(to.Addr()) {
+		if err != nil || !allows(to.Addr()) {
 			return ErrNotAllowed
 		}
 		return nil

@@ -83,7 +83,7 @@ func TestAddressesOfThisMachineAreNamedOneByOne(t *testing.T) {
 func TestANameThatChangesIsResolvedOncePerConnection(t *testing.T) {
 	address := "93.184.216.34"
 	resolver := dialguardtest.ResolverTo(func() string { return address })
-	dialer := dialguard.Guard{}.Dialer(&net.Dialer{Resolver: resolver})
+	dialer := dialguard.Dialer(&net.Dialer{Resolver: resolver}, dialguard.Guard{}.Allows)
 	if found := testkit.Must(resolver.LookupNetIP(t.Context(), "ip4", "hook.example"))(t); !dialguard.IsPublic(found[0]) {
 		t.Fatalf("resolved to %v", found)
 	}

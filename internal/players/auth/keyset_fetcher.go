@@ -39,7 +39,7 @@ func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
 			// Requests are rare, so no connection is kept. No proxy and no redirect: the address is the one
 			// in the settings.
 			Transport: &http.Transport{
-				DialContext:            guard.Dialer(dialer).DialContext,
+				DialContext:            dialguard.Dialer(dialer, guard.Allows).DialContext,
 				DisableKeepAlives:      true,
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 				MaxResponseHeaderBytes: maxKeySetHeaderBytes,
