@@ -505,7 +505,7 @@ func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempoten
 		// A player opens all free rooms in one shard, so that a request with a key finds its receipt.
 		shard = keys.FreeShard(int(caller.UserID % int64(st.freeShardCount)))
 	}
-	at := newLocation(shard, keys.NewRoomID(shard, time.Now()))
+	at := newLocation(shard, keys.NewRoomID(shard, time.Now(), false))
 	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
@@ -663,7 +663,7 @@ func (st *store) tryRematch(
 		n.ended = st.takeEndedRooms(c.shard, c.caller.UserID)
 	}
 	next := c
-	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now()))
+	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now(), false))
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	quotas := st.quotas.Load()
 	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })

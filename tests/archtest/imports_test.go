@@ -100,6 +100,11 @@ var packageTable = []packageRow{
 		"elects one node for the work of all games; the work is a domain's",
 	},
 	{
+		"internal/store/feed",
+		[]string{"internal/store/events", "internal/store/keys", "internal/store/redisdb"},
+		"reads the events of all rooms of a game, and knows no room",
+	},
+	{
 		"internal/store/idempotency",
 		[]string{"internal/store/keys", "internal/store/redisdb"},
 		"every domain leaves receipts, so receipts know no domain",

@@ -67,7 +67,7 @@ var notOfPlayers = strings.Fields(`
 	PresenceLeases PresenceShards ProbeChannel Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
 	PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue
 	RoomTurns RoomOutbox DeadLetters RoomsFence PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank
-	GameActivity TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)
+	Feed FeedHead GameActivity TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)
 
 // keyFunction matches the comment of a function for a key, which starts with its name and its type.
 var keyFunction = regexp.MustCompile(`(?m)^// (\w+) \((?:string|hash|list|set|zset|stream|a channel)[^)]*`)

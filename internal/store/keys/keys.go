@@ -522,6 +522,33 @@ func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 
+// Feed (list, no expiry; and a channel of the same name) has the events of a game's rooms and
+// tournaments on a shard, of those that were made while the game had a feed. Package feed has their
+// form. The newest 4,096 to 5,119 stay, and what some webhook has not delivered, up to 100,000.
+func Feed(s Shard, gameID int64) string { return s.key(feedName(s, gameID)) }
+
+// FeedHead (hash, no expiry) is what is known of a Feed: "seq" the number of its last entry, "since"
+// (ms) when its first one was written, "kept" the number of the last entry that every active
+// webhook has delivered, absent when none waits.
+func FeedHead(s Shard, gameID int64) string { return s.key(feedName(s, gameID), ":head") }
+
+func feedName(s Shard, gameID int64) string {
+	if s.paid {
+		return "feed"
+	}
+	return "feed:" + id(gameID)
+}
+
+// ParseFeed returns the shard and the game of a Feed. It returns false for other keys.
+func ParseFeed(key string) (s Shard, gameID int64, ok bool) {
+	tag, name, found := strings.Cut(strings.TrimPrefix(key, "{"), "}:feed")
+	s, isShard := ParseShard(tag)
+	if gameID = s.GameID(); !s.paid {
+		gameID = leadingID(strings.TrimPrefix(name, ":"))
+	}
+	return s, gameID, found && isShard && key == Feed(s, gameID)
+}
+
 // PresenceLease (hash, until a day after the lease has ended) is the lease of a node for its
 // players, on one shard. The id of each room in which the lease has a player maps to "1". "call"
 // is the number of the last call that changed something, and "ended" is "1" once the lease has
