@@ -17,18 +17,19 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/dialguard"
 	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/money/ledger"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// MoneyEntry is an entry of a game's ledger that no event of a room tells.
-type MoneyEntry struct {
-	Number int64 // in the ledger
-	Nonce  string
-	At     time.Time
-	Data   []byte // JSON
+// Ledger reads the ledgers of games. ledgerstore.Store implements it.
+type Ledger interface {
+	// LastEntry returns the number of a game's last entry, 0 for none.
+	LastEntry(ctx context.Context, gameID int64) (int64, error)
+	// ReadEntries returns entries after one number and up to another, a page of them at most.
+	ReadEntries(ctx context.Context, gameID, after, upTo int64) ([]ledger.Entry, error)
 }
 
 // Deps is what webhooks need of other packages.
@@ -36,13 +37,11 @@ type Deps struct {
 	// SetActiveCount notes how many active webhooks a game has; with one or more its rooms have a
 	// feed.
 	SetActiveCount func(ctx context.Context, gameID int64, count int) error
-	// ReadMoney returns at most limit entries of a game's ledger with numbers above after, without
-	// those of rooms, and the number up to which it has read.
-	ReadMoney func(ctx context.Context, gameID, after int64, limit int) (entries []MoneyEntry, upTo int64, err error)
-	// LastMoney returns the number of the last entry of a game's ledger.
-	LastMoney func(ctx context.Context, gameID int64) (int64, error)
-	Trail     *trail.Service
-	Log       *slog.Logger
+	Ledger         Ledger
+	// EncodeEntry returns an entry of a ledger as JSON, as the export of a ledger has it.
+	EncodeEntry func(ctx context.Context, gameID int64, e ledger.Entry) ([]byte, error)
+	Trail       *trail.Service
+	Log         *slog.Logger
 }
 
 // Options is what the installation demands of webhooks and allows them.
@@ -135,7 +134,7 @@ func (s *Service) readEnds(ctx context.Context, gameID int64) (map[string]string
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.deps.LastMoney(ctx, gameID)
+	last, err := s.deps.Ledger.LastEntry(ctx, gameID)
 	heads[KindMoney] = moneyPosition(last, "")
 	return heads, err
 }
@@ -294,8 +293,13 @@ func (s *Service) change(
 func (s *Service) Patch(
 	ctx context.Context, caller principal.Caller, gameID int64, id string, p PatchInput,
 ) (Webhook, error) {
-	if err := authorize(caller, gameID); err != nil {
+	if _, err := s.find(ctx, caller, gameID, id); err != nil {
 		return Webhook{}, err
+	}
+	if p.Active != nil && *p.Active {
+		if err := s.store.revive(ctx, gameID, id, s.now()); err != nil {
+			return Webhook{}, err
+		}
 	}
 	d, err := s.change(ctx, gameID, id, func(d *definition) error {
 		if p.Version != 0 && p.Version != d.Version-1 {
@@ -517,28 +521,27 @@ func (s *Service) findTime(ctx context.Context, gameID int64, from time.Time) (m
 // oldestPosition stands for the place before the oldest entry of a feed that is stored.
 const oldestPosition = "oldest"
 
-// findMoneyTime adds the position of the ledger. It looks backwards, in growing steps: a ledger is
-// long, and a replay goes back a few days.
+// findMoneyTime adds the position of the ledger.
 func (s *Service) findMoneyTime(
 	ctx context.Context, gameID int64, from time.Time, positions map[string]string,
 ) (map[string]string, error) {
-	last, err := s.deps.LastMoney(ctx, gameID)
+	last, err := s.deps.Ledger.LastEntry(ctx, gameID)
 	if err != nil {
 		return nil, err
 	}
-	low, high := int64(0), last // the first entry since from is in (low, high+1]
+	low, high := int64(0), last // the last entry before from is one of these, 0 for none
 	for low < high {
-		middle := (low + high) / 2
-		entries, upTo, err := s.deps.ReadMoney(ctx, gameID, middle, 1)
+		middle := (low + high + 1) / 2
+		entries, err := s.deps.Ledger.ReadEntries(ctx, gameID, middle-1, middle)
 		if err != nil {
 			return nil, err
 		}
 		if len(entries) > 0 && entries[0].At.Before(from) {
-			low = max(upTo, middle+1)
+			low = middle
 		} else {
-			high = middle
+			high = middle - 1
 		}
 	}
-	positions[KindMoney] = moneyPosition(min(low, last), "")
+	positions[KindMoney] = moneyPosition(low, "")
 	return positions, nil
 }

@@ -109,6 +109,7 @@ type state struct {
 	behind    map[string]place  // by room
 	failing   time.Time         // zero: the last attempt succeeded
 	oldest    time.Time         // zero: nothing waits
+	revived   time.Time         // when staff made the webhook active again
 	lastError string
 	parked    int64
 }
@@ -120,6 +121,7 @@ const (
 	fieldError   = "error"
 	fieldOldest  = "oldest"
 	fieldParked  = "parked"
+	fieldRevived = "revived"
 )
 
 const placeParts = 5
@@ -142,7 +144,7 @@ func decodeState(hash redisdb.Hash) (state, error) {
 	f := redisdb.NewFieldsOfHash("the state of a webhook", hash)
 	s := state{
 		round: f.Text(fieldRound), positions: map[string]string{}, behind: map[string]place{},
-		failing: f.Time(fieldFailing), oldest: f.Time(fieldOldest), lastError: f.Text(fieldError), parked: f.Int(fieldParked),
+		revived: f.Time(fieldRevived), failing: f.Time(fieldFailing), oldest: f.Time(fieldOldest), lastError: f.Text(fieldError), parked: f.Int(fieldParked),
 	}
 	for field, value := range hash.All {
 		switch feedName, room := keys.ParseWebhookField(field); {
@@ -184,6 +186,15 @@ func (s store) rewind(ctx context.Context, gameID int64, webhookID string, posit
 	for name, position := range positions {
 		fields = append(fields, keys.WebhookPosition(name), position)
 	}
+	return s.alter(ctx, gameID, webhookID, fields...)
+}
+
+// revive notes that a webhook is active again: its failures of before do not count.
+func (s store) revive(ctx context.Context, gameID int64, webhookID string, now time.Time) error {
+	return s.alter(ctx, gameID, webhookID, fieldRevived, now.UnixMilli(), fieldFailing, "", fieldError, "")
+}
+
+func (s store) alter(ctx context.Context, gameID int64, webhookID string, fields ...any) error {
 	return s.run(ctx, scripts.WebhookRewind, []string{keys.WebhookState(gameID, webhookID)},
 		scripts.WebhookRewindArgs{Round: idempotency.NewNonce()}.List(fields...)...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/text"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/store/events"
 )
 
 // MaxWebhooks bounds the webhooks of a game.
@@ -33,12 +34,15 @@ const (
 	Disabled State = "disabled" // nothing is sent
 )
 
-// KindMoney has every entry of the ledger that no event of a room tells. The other kinds are those
-// of package events.
+// KindMoney has every entry of the ledger but those that an event of a room tells. The other kinds
+// are those of package events.
 const KindMoney = "money"
 
+// toldByRooms are the reasons of entries that an event of a room or of a tournament tells.
+var toldByRooms = []string{"entry", "payout", "refund"}
+
 // Kinds are all kinds that a webhook can get.
-var Kinds = []string{"rooms", "seats", "tournaments", KindMoney}
+var Kinds = []string{events.RoomsKind, events.SeatsKind, events.TournamentsKind, KindMoney}
 
 // Webhook is one webhook as staff sees it. It has no secret.
 type Webhook struct {

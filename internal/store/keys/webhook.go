@@ -22,6 +22,7 @@ func Webhooks(gameID int64) string { return webhookKey(gameID, "webhooks") }
 //	"failing"                ms since which all attempts have failed, absent while they do not
 //	"error"                  what was wrong with the last attempt that failed, absent after a success
 //	"oldest"                 ms of the oldest event that is not delivered, absent for none
+//	"revived"                ms at which staff made it active again: failures of before do not count
 //	"parked"                 how many events were given up
 func WebhookState(gameID int64, webhookID string) string {
 	return webhookKey(gameID, "webhook:", webhookID)
