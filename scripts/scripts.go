@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -29,13 +30,19 @@ type Script struct {
 	NonceArg int
 
 	older    []olderText // the oldest first; none for a script that writes the same into every store
-	withFeed *Script     // nil for a script that emits no event
+	withFeed *Script     // nil for a script that emits no event of a feed
 }
 
 // WithFeed returns the script for a room or a tournament that feeds its game's server. It takes the
 // head of the feed and the feed behind all other keys, and appends there what it emits. It is
-// another text, so that rooms without a feed pay nothing.
+// another text, so that rooms without a feed pay nothing. It is nil for a script that emits no event
+// which feeds have.
 func (s *Script) WithFeed() *Script { return s.withFeed }
+
+// withoutFeed lists the scripts that emit only events which no feed has.
+var withoutFeed = []string{
+	"room_state_set", "room_turn_set", "room_turn_skip", "presence_set", "save_write", "user_match",
+}
 
 // FeedLibrary is the library with which the text with a feed starts. No script includes it.
 const FeedLibrary = "feed"
@@ -134,7 +141,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 	if err := script.setTexts(feedLine.ReplaceAllString(source.String(), "")); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if strings.Contains(source.String(), feedMark) {
+	if strings.Contains(source.String(), feedMark) && !slices.Contains(withoutFeed, name) {
 		feed, err := fs.ReadFile(files, LibraryPrefix+FeedLibrary+".lua")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -202,7 +202,8 @@ func StoredResponse(caller, keyDigest string) string { return "{i:" + caller + "
 // A game.
 
 // Game (hash, no expiry): "doc" its definition as JSON, "ver", "created" (ms), "nonce" of the last
-// change, and for each server key "key:<SHA-256>" when it was made (ms).
+// change, and for each server key "key:<SHA-256>" when it was made (ms); "webhooks" how many
+// webhooks are active, absent for 0.
 func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
 
 // NewPlayers (string, two days) counts the players that a game got in a day: "<day>|<players>".
