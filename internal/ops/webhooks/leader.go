@@ -29,7 +29,7 @@ const (
 	refreshInterval = time.Second // between two looks at the definitions
 	pollFast        = 20 * time.Millisecond
 	pollSlow        = 500 * time.Millisecond
-	endTimeout      = 2 * time.Second // for what a leader stores when it ends
+	storeTimeout    = 2 * time.Second // for what a leader stores
 	readLimit       = 1000            // entries of a feed in one read
 )
 
@@ -123,7 +123,7 @@ func (d *dispatcher) end() {
 	if errors.Is(context.Cause(d.ctx), errReplaced) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), endTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), storeTimeout)
 	defer cancel()
 	for _, t := range d.order {
 		if !t.gone && t.hasProgress() {
@@ -186,10 +186,14 @@ func (d *dispatcher) fail(what string, err error) {
 // refresh reads all definitions.
 func (d *dispatcher) refresh() func() {
 	s := d.service
-	var games map[int64]map[string]stored
+	games := map[int64]map[string]stored{}
+	rounds := map[targetKey]string{}
 	ids, err := s.store.listGames(d.ctx)
 	if err == nil {
 		games, err = s.store.readDefinitions(d.ctx, ids)
+	}
+	if err == nil {
+		rounds, err = s.readRounds(d.ctx, games)
 	}
 	return func() {
 		d.refreshing = false
@@ -198,15 +202,36 @@ func (d *dispatcher) refresh() func() {
 			d.fail("reading the definitions", err)
 			return
 		}
-		d.compare(games)
+		d.compare(games, rounds)
 		d.keep(games)
 	}
 }
 
-// compare starts the targets that are new, and drops those that are gone or have changed.
-func (d *dispatcher) compare(games map[int64]map[string]stored) {
+func (s *Service) readRounds(
+	ctx context.Context, games map[int64]map[string]stored,
+) (map[targetKey]string, error) {
+	var active []targetKey
+	for gameID, webhooks := range games {
+		for id, found := range webhooks {
+			if found.Active {
+				active = append(active, targetKey{gameID, id})
+			}
+		}
+	}
+	list, err := s.store.readRounds(ctx, active)
+	rounds := make(map[targetKey]string, len(list))
+	for i, round := range list {
+		rounds[active[i]] = round
+	}
+	return rounds, err
+}
+
+// compare starts the targets that are new, and drops those that are gone or have changed, or whose
+// positions staff has put elsewhere.
+func (d *dispatcher) compare(games map[int64]map[string]stored, rounds map[targetKey]string) {
 	for key, t := range d.targets {
-		if found, ok := games[key.gameID][key.id]; !ok || found.text != t.text {
+		found, ok := games[key.gameID][key.id]
+		if !ok || found.text != t.text || t.feeds != nil && rounds[key] != t.round {
 			d.drop(t)
 		}
 	}
@@ -222,10 +247,6 @@ func (d *dispatcher) compare(games map[int64]map[string]stored) {
 
 func (d *dispatcher) drop(t *target) {
 	t.gone = true
-	if t.storing || d.ctx.Err() != nil {
-		// what is under way to the store is newer than what is there
-		t.gone = true
-	}
 	delete(d.targets, targetKey{t.gameID, t.id})
 	d.reorder()
 }
@@ -458,8 +479,11 @@ func (d *dispatcher) disable(t *target, why string) {
 func (d *dispatcher) commit(t *target) {
 	t.storing = true
 	p := t.takeProgress(d.fence, d.service.now())
+	// What is delivered is stored also when the lead ends meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), storeTimeout)
 	d.start(func() func() {
-		err := d.service.store.commit(d.ctx, t.gameID, t.id, p)
+		defer cancel()
+		err := d.service.store.commit(ctx, t.gameID, t.id, p)
 		return func() {
 			t.storing = false
 			if err != nil && !t.gone {

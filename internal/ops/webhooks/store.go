@@ -180,6 +180,25 @@ func (s store) readStates(ctx context.Context, gameID int64, webhookIDs []string
 	return states, nil
 }
 
+// readRounds returns the rounds of webhooks, in their order.
+func (s store) readRounds(ctx context.Context, webhooks []targetKey) ([]string, error) {
+	reads := make([]*redis.StringCmd, len(webhooks))
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range webhooks {
+			reads[i] = p.HGet(ctx, keys.WebhookState(key.gameID, key.id), fieldRound)
+		}
+		return nil
+	})
+	rounds := make([]string, len(webhooks))
+	for i, read := range reads {
+		var err error
+		if rounds[i], err = read.Result(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, redisdb.WrapError("read the round of a webhook", err)
+		}
+	}
+	return rounds, nil
+}
+
 // rewind puts positions elsewhere, by feed.
 func (s store) rewind(ctx context.Context, gameID int64, webhookID string, positions map[string]string) error {
 	var fields []any
