@@ -332,22 +332,17 @@ func setIfGiven[T any](field, value *T) {
 }
 
 // Delete removes a webhook with everything that is stored of it. It is for staff. It returns
-// forbidden and game_not_found; a webhook that is not there is none of them.
+// forbidden, game_not_found, webhook_not_found, and version_conflict when somebody changes it.
 func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID int64, id string) error {
-	if err := authorize(caller, gameID); err != nil {
-		return err
-	}
-	webhooks, err := s.readGame(ctx, gameID)
+	d, err := s.find(ctx, caller, gameID, id)
 	if err != nil {
 		return err
 	}
-	if d, ok := webhooks[id]; ok {
-		if err := s.store.define(ctx, gameID, id, d.text, ""); err != nil {
-			if errors.Is(err, redisdb.ErrStale) {
-				return apierror.VersionConflict
-			}
-			return err
-		}
+	switch err := s.store.define(ctx, gameID, id, d.text, ""); {
+	case errors.Is(err, redisdb.ErrStale):
+		return apierror.VersionConflict
+	case err != nil:
+		return err
 	}
 	if err := s.countActive(ctx, gameID); err != nil {
 		return err
