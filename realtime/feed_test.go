@@ -296,7 +296,9 @@ func TestSlowSubscriberOfAFeedIsClosedAndResumesWithoutAGap(t *testing.T) {
 			t.Fatal("the slow one is still connected")
 		}
 		from := w.last + 1
-		w.write(500)
+		if w.write(1); from < 30_000 { // enough for what the kernel takes
+			w.write(499)
+		}
 		fast.expectFed(from, w.last)
 		emit(t, db, roomTopic, "")
 		room.nextEvent() // as before
