@@ -97,7 +97,7 @@ func (in *gameSubscribeInput) filter() feedFilter {
 // callShare returns the share of the rooms whose calls the subscriber gets: none without events of
 // rooms, since a server that does the books alone cannot answer them.
 func (f feedFilter) callShare() servers.Share {
-	if f.kinds&(feedKinds[events.RoomsKind]|feedKinds[events.SeatsKind]) == 0 {
+	if f.kinds&(roomsKind|seatsKind) == 0 {
 		return servers.Share{}
 	}
 	return servers.Share{Of: int(f.of), Index: int(f.index)}
