@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/wallet"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/realtime"
@@ -92,6 +94,15 @@ func (in *gameSubscribeInput) filter() feedFilter {
 	return f
 }
 
+// callShare returns the share of the rooms whose calls the subscriber gets: none without events of
+// rooms, since a server that does the books alone cannot answer them.
+func (f feedFilter) callShare() servers.Share {
+	if f.kinds&(roomsKind|seatsKind) == 0 {
+		return servers.Share{}
+	}
+	return servers.Share{Of: int(f.of), Index: int(f.index)}
+}
+
 // forRealtime returns the filter for events whose tag is their feed.ShareNumber. A gap is selected
 // by every filter.
 func (f feedFilter) forRealtime() realtime.Filter {
@@ -120,6 +131,10 @@ func subscribeToGame(
 		return nil, err
 	}
 	filter := in.filter()
+	// Before the subscription, since its reply promises the calls of the share's rooms.
+	if err := s.server.Servers.Listen(ctx, client.ID(), filter.callShare()); err != nil {
+		return nil, err
+	}
 	data := gameSubscribedData{Position: map[string]string{}, Since: map[string]*time.Time{}}
 	var names []string
 	var subscriptions []realtime.Subscription
@@ -173,7 +188,7 @@ func unsubscribeFromGame(
 		client.Unsubscribe(f.Topic)
 	}
 	client.Unsubscribe(moneyTopic(s.caller.GameID))
-	return struct{}{}, err
+	return struct{}{}, errors.Join(err, s.server.Servers.Listen(ctx, client.ID(), servers.Share{}))
 }
 
 // newFeed returns how the entries of a feed become events. An entry that this node cannot read is a

@@ -42,6 +42,7 @@ func realtimeMessages() map[string]messageType {
 		"room.subscribe":    {ratelimit.Read, decodeDataThen(subscribeToRoom)},
 		"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
 		relayMessageType:    {ratelimit.Read, decodeDataThen(sendMessage)},
+		"room.call":         {ratelimit.Call, decodeDataThen(callServerByMessage)},
 		"room.state.set":    {ratelimit.Write, decodeDataThen(setStateByMessage)},
 		"room.turn.set":     {ratelimit.Write, decodeDataThen(setTurnByMessage)},
 		"user.subscribe":    {ratelimit.Read, decodeDataThen(resumeUserEvents)},

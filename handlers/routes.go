@@ -20,6 +20,7 @@ type route struct {
 	query            []string // its query parameters; any other one is an error
 	handle           func(*request) (response, error)
 	action           string    // of the trail: the operationId; "" for one by which staff changes nothing
+	asksServer       bool      // it waits for the game's server, for up to calls.MaxTimeout
 	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
 
@@ -285,6 +286,13 @@ func (s *Server) routes() []route {
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			),
+		},
+		{
+			method: post, path: session + "call", callers: player, rateLimitClass: ratelimit.Call, idempotency: neverStored,
+			asksServer: true, handle: withBody(s.callServer),
+			ownErrors: errorList{
+				apierror.RoomNotFound, apierror.NotParticipant, apierror.GameError, apierror.NoServer, apierror.ServerTimeout,
+			},
 		},
 
 		{
@@ -595,6 +603,10 @@ func (s *Server) routes() []route {
 			ownErrors: errorList{
 				apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected, apierror.SaveTampered,
 			},
+		},
+		{
+			method: post, path: admin + "users/{userId}/messages", handle: withBody(readingWith(s.visiblePathUser, s.sendUserMessage)),
+			action: "sendUserMessage", isRoutine: true,
 		},
 		{
 			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},

@@ -50,6 +50,7 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits), handlers: serverMessages(),
 		rateLimitClass: ratelimit.ServerMessages, operations: map[string]*route{},
+		onOpen: openServer, onClose: closeServer,
 	}
 }
 
@@ -59,8 +60,9 @@ func serverMessages() map[string]messageType {
 	return map[string]messageType{
 		"game.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToGame)},
 		"game.unsubscribe": {"", decodeDataThen(unsubscribeFromGame)},
-		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToRoom)},
-		"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
+		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeServerToRoom)},
+		"room.unsubscribe": {"", decodeDataThen(unsubscribeServerFromRoom)},
+		"room.reply":       {"", decodeDataThen(answerCall)},
 		relayMessageType:   {ratelimit.ServerMessages, decodeDataThen(sendMessage)},
 
 		"tournament.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToTournament)},

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
 )
@@ -67,6 +68,7 @@ type clientHandler struct {
 	credential auth.Authentication
 	stopWatch  func()            // of the session; nil until the socket is open
 	roomIDs    map[uint16]string // by the index of binary frames; nil: none
+	calls      *calls.Caller     // of the player's calls; nil: none yet
 	// onRelayError tells the client that messages were not published; nil: it has sent none.
 	onRelayError func(error)
 }
@@ -253,6 +255,9 @@ func replaceToken(
 func (s *clientHandler) onClose(client *realtime.Client) {
 	if s.stopWatch != nil {
 		s.stopWatch()
+	}
+	if s.calls != nil {
+		s.calls.Close()
 	}
 	if s.endpoint.onClose != nil {
 		s.endpoint.onClose(s, client)
@@ -470,7 +475,7 @@ func (s *clientHandler) errorReply(m *message, err error) *socketReply {
 	}
 	if unexpected && !errors.Is(err, context.Canceled) {
 		log(slog.LevelError, "message failed")
-	} else if apiErr.Status == http.StatusServiceUnavailable {
+	} else if apiErr.Status == http.StatusServiceUnavailable && !apiErr.Is(apierror.NoServer) {
 		s.server.countUnavailable(apiErr)
 		s.server.outageLogLimit.Do(func() { log(slog.LevelWarn, "message not served") })
 	}

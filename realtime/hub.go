@@ -401,6 +401,10 @@ func (h *Hub) handleEphemeral(m channelMessage, batch *ephemeralBatch) {
 	if !ok {
 		return
 	}
+	if t := v.(*topic); t.receive != nil {
+		t.receive(m.payload[len(ephemeralPrefix):])
+		return
+	}
 	if message, ok := parseEphemeral(m.payload, &batch.frames); ok {
 		v.(*topic).deliverEphemeral(message, batch)
 	}

@@ -19,7 +19,8 @@ type topic struct {
 	hub              *Hub
 	name             string
 	gapCheckInterval time.Duration
-	feed             *Feed // nil: every subscriber gets all events
+	receive          func(message string) // of a channel of the node's own, see Hub.Receive; else nil
+	feed             *Feed                // nil: every subscriber gets all events
 
 	// Under Hub.mu.
 	refCount  int

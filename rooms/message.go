@@ -67,15 +67,8 @@ func (s *Service) AuthorizeMessage(
 	if !caller.HasRole(principal.Player, principal.Server) {
 		return Message{}, apierror.Forbidden
 	}
-	if len(in.Op) > maxOpBytes {
-		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
-		return Message{}, apierror.InvalidRequest.WithField("op", "range", reason)
-	}
-	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
-		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
-	}
-	if wire.HasInfinity(in.Payload) {
-		return Message{}, apierror.InvalidRequest.WithField("payload", "range", "has a number that is too large for a double")
+	if err := in.check(); err != nil {
+		return Message{}, err
 	}
 	at, err := s.store.locate(in.RoomID)
 	if err != nil {
@@ -92,6 +85,41 @@ func (s *Service) AuthorizeMessage(
 		})
 	}
 	return m, nil
+}
+
+// check returns invalid_request and payload_too_large.
+func (in *MessageInput) check() error {
+	if len(in.Op) > maxOpBytes {
+		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
+		return apierror.InvalidRequest.WithField("op", "range", reason)
+	}
+	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
+		return apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
+	}
+	if wire.HasInfinity(in.Payload) {
+		return apierror.InvalidRequest.WithField("payload", "range", "has a number that is too large for a double")
+	}
+	return nil
+}
+
+// AuthorizeCall decides whether a player may call the game's server about a room: only active
+// players may. It returns forbidden, invalid_request, room_not_found, payload_too_large and
+// not_participant.
+func (s *Service) AuthorizeCall(
+	ctx context.Context, caller principal.Caller, in MessageInput, cache SeatCache,
+) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	at, err := s.store.locate(in.RoomID)
+	if err != nil {
+		return err
+	}
+	_, err = s.messageRecipients(ctx, caller, at, &[]int64{}, cache)
+	return err
 }
 
 // messageRecipients returns the active players to whom a message goes, perhaps including the

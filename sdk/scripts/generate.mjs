@@ -124,6 +124,11 @@ export interface ServiceUserEvents {
 ${userTypes.map((type) => `  ${camel(type.slice(5))}: ${dataOf(type)};`).join("\n")}
 }
 
+/** The data of every event, by its type on the wire. */
+export interface ServiceEvents {
+${types.map((type) => `  "${type}": ${dataOf(type)};`).join("\n")}
+}
+
 /** The data of events to one connection. */
 export interface ServiceConnectionEvents {
   hello: ${dataOf("hello")};

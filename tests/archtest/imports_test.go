@@ -120,6 +120,7 @@ var packageTable = []packageRow{
 		[]string{"internal/players/games", "internal/players/sessions", "internal/players/users"},
 		"signing in makes players and checks the keys of their game",
 	},
+	{"internal/players/calls", []string{"internal/players/servers"}, "a call goes to the server that listens to its room"},
 	{"internal/players/usage", []string{"internal/players/games"}, "knows of a game how much it may have"},
 	{
 		"internal/players/accounts",

@@ -22,6 +22,8 @@ const (
 	Socket  Class = "socket"  // opening a socket
 	// ServerMessages are the messages of a game's servers on all their sockets together.
 	ServerMessages Class = "server-messages"
+	// Call is a player's calls of the game's server, which hears those of all players.
+	Call Class = "call"
 	// The bytes of a player's changes of shared state: a permit is a byte. Each goes to every peer,
 	// and none may be dropped, so it is the sender who waits.
 	StateBytes Class = "state-bytes"
@@ -70,6 +72,8 @@ func DefaultLimits() Limits {
 		Socket:  {PerSecond: 20, Burst: 500, Scope: ScopeUser},
 
 		ServerMessages: {PerSecond: 5_000, Burst: 50_000, Scope: ScopeUser},
+
+		Call: {PerSecond: 50, Burst: 200, Scope: ScopeUser},
 
 		StateBytes: {PerSecond: 32 << 10, Burst: 64 << 10, Scope: ScopeUser},
 

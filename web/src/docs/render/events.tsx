@@ -29,12 +29,13 @@ function Example({ message }: { message: Message }) {
   return <details><summary>Example<span class="visually-hidden"> of {message.name}</span></summary>{block}</details>;
 }
 
-function ChannelEntry({ channel }: { channel: Channel }) {
+/** ChannelEntry has the requests of a channel; prefix tells those that another channel has too apart. */
+function ChannelEntry({ channel, prefix = "" }: { channel: Channel; prefix?: string }) {
   return (
     <>
       {channel.requests.map((request) => (
         <section class="entry">
-          <h3 id={request.message.name}><code>{request.message.name}</code></h3>
+          <h3 id={prefix + request.message.name}><code>{request.message.type}</code></h3>
           <p>{request.summary}.</p>
           {request.description && <HTML html={renderText(request.description)} />}
           <Data message={request.message} />
@@ -59,7 +60,7 @@ function EventEntries({ events }: { events: Message[] }) {
     <>
       {events.map((message) => (
         <section class="entry">
-          <h3 id={message.name}><code>{message.name}</code></h3>
+          <h3 id={message.name}><code>{message.type}</code></h3>
           <p><HTML as="span" html={renderInline(message.summary)} />.</p>
           <Data message={message} />
           <Example message={message} />
@@ -94,7 +95,7 @@ export function EventsPage({ contract }: { contract: Contract }) {
       <EventEntries events={realtime.events} />
       <h2 id="server">A game's server on <code>{server.address}</code></h2>
       <HTML html={renderText(server.description)} />
-      <ChannelEntry channel={server} />
+      <ChannelEntry channel={server} prefix="server-" />
       <h2 id="server-events">Events to a game's server</h2>
       <p>The events of a room to which it subscribed are those above.</p>
       <EventEntries events={serverEvents} />
