@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,7 +44,6 @@ import (
 	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
-	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
@@ -198,13 +196,12 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	if change != nil {
 		change(&f.deps)
 	}
-	channel := keys.NodeChannel(rand.Text())
 	counts := handlers.NewCallMetrics(f.deps.MetricsRegistry)
-	f.deps.Servers = servers.New(db, servers.Options{Log: log, Channel: channel})
+	f.deps.Servers = servers.New(db, servers.Options{Log: log})
 	f.deps.Calls = calls.New(f.deps.RealtimeHub, f.deps.Servers, calls.Options{
-		Log: log, Channel: channel, Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
+		Log: log, Channel: f.deps.Servers.Channel(), Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
 	})
-	testkit.Check(t, f.deps.RealtimeHub.Receive(channel, f.deps.Calls.Receive))
+	testkit.Check(t, f.deps.RealtimeHub.Receive(f.deps.Servers.Channel(), f.deps.Calls.Receive))
 	f.server = testkit.Must(handlers.New(f.deps))(t)
 	run, end := context.WithCancel(context.Background())
 	ended := make(chan error, 5)

@@ -430,7 +430,7 @@ func (m *meter) measureRoomMessages(room string, host, p player) {
 	h.disconnect()
 }
 
-// measureCalls measures calls of a server that answers at once.
+// measureCalls measures calls of a server that replies at once.
 func (m *meter) measureCalls(room string, p player) {
 	server := m.dialServer(m.serverKey)
 	server.subscribe(room, "")

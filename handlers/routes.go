@@ -609,8 +609,8 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			method: post, path: admin + "users/{userId}/messages", handle: withBody(readingWith(s.visiblePathUser, s.sendUserMessage)),
-			action: "sendUserMessage", isRoutine: true,
+			method: post, path: admin + "users/{userId}/messages",
+			handle: withBody(readingWith(s.visiblePathUser, s.sendUserMessage)), action: "sendUserMessage", isRoutine: true,
 		},
 		{
 			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},

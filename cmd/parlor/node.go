@@ -40,7 +40,6 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
-	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
@@ -291,13 +290,12 @@ func newNode(
 
 // addCalls adds what brings the calls of players to the game's servers.
 func (n *node) addCalls(metrics *prometheus.Registry) error {
-	channel := keys.NodeChannel(idempotency.NewNonce())
-	n.servers = servers.New(n.db, servers.Options{Log: n.log, Channel: channel})
+	n.servers = servers.New(n.db, servers.Options{Log: n.log})
 	counts := handlers.NewCallMetrics(metrics)
 	n.calls = calls.New(n.hub, n.servers, calls.Options{
-		Log: n.log, Channel: channel, Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
+		Log: n.log, Channel: n.servers.Channel(), Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
 	})
-	return n.hub.Receive(channel, n.calls.Receive)
+	return n.hub.Receive(n.servers.Channel(), n.calls.Receive)
 }
 
 // confirmingReplicas is the number of replicas that must have a change before it is acknowledged,
