@@ -110,6 +110,11 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 		if !t.backfilling {
 			t.requestBackfillLocked(false)
 		}
+	case appendDuplicate:
+		// An entry from before the buffer is a late one, or one of a store that has lost the newest.
+		if t.feed != nil && e.pos.seq <= t.buffer.base.seq {
+			t.requestBackfillLocked(false)
+		}
 	case appendForked:
 		t.requestBackfillLocked(false)
 	}
@@ -365,6 +370,7 @@ func (t *topic) evictCaches() {
 	t.batches, t.oldestBatchIndex = nil, 0
 	t.batchMu.Unlock()
 	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
+	t.pages.evict(time.Now())
 }
 
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
