@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
@@ -81,6 +84,103 @@ func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
 		head := keys.FeedHead(r.shard, f.id)
 		if since := f.field(head, "since"); since != fmt.Sprint(first.At.UnixMilli()) || f.field(head, "seq") != "3" {
 			t.Errorf("since %s, not %d; number %s", since, first.At.UnixMilli(), f.field(head, "seq"))
+		}
+	})
+}
+
+// requireFeed compares the feed after an example with the lists of the rooms and tournaments, as far
+// as these are still there: every event of a kind that feeds have is in the feed once, in the order
+// of its own list. The call that is sent again appends nothing.
+func requireFeed(t *testing.T, e example, c call) {
+	t.Helper()
+	list := keys.Feed(c.shard, c.f.id)
+	got := map[string][]string{}
+	texts := c.f.list(list)
+	for i, text := range texts {
+		entry := testkit.Must(feed.Parse(text))(t)
+		if entry.Number != int64(i+1) || entry.Kind() == "" {
+			t.Errorf("%s/%s: entry %d of the feed is %q", e.script.Name, e.name, i+1, text)
+		}
+		got[entry.ID] = append(got[entry.ID], fmt.Sprint(entry.Type, " ", entry.Seq))
+	}
+	own := 0
+	for key, stored := range c.snapshot() {
+		id, isRoom := keys.ParseRoomEvents(key)
+		if !isRoom {
+			if id, isRoom = keys.ParseTourEvents(key); !isRoom {
+				continue
+			}
+		}
+		var want []string
+		for _, text := range stored.Values {
+			if h, ok := events.ParseHeader(text); ok && events.FeedKind(h.Type) != "" {
+				want = append(want, fmt.Sprint(h.Type, " ", h.Seq))
+			}
+		}
+		own += len(want)
+		if !slices.Equal(got[id], want) {
+			t.Errorf("%s/%s: the feed has %v of %s, want %v", e.script.Name, e.name, got[id], id, want)
+		}
+	}
+	if e.status == scripts.OK && own == 0 && strings.HasPrefix(e.script.Name, "tour_") && e.script.WithFeed() != nil {
+		t.Errorf("%s/%s has no event to compare", e.script.Name, e.name)
+	}
+	c.run()
+	if again := c.f.list(list); !slices.Equal(again, texts) && !slices.Contains(newEachTime, e.script) {
+		t.Errorf("%s/%s, sent again, appends %v", e.script.Name, e.name, again[len(texts):])
+	}
+}
+
+// What is broken in a feed must not keep a room from ending: its readers notice.
+func TestABrokenFeedStopsNoRoom(t *testing.T) {
+	db := redistest.Single(t)
+	for _, e := range examples {
+		if e.status != scripts.OK || !endsForOthers(e) || e.script.WithFeed() == nil {
+			continue
+		}
+		for _, broken := range []func(keys.Shard, int64) string{keys.Feed, keys.FeedHead} {
+			f := newFixture(t, db)
+			f.feeds = true
+			c := e.prepare(f)
+			testkit.Check(t, db.Client.Set(t.Context(), broken(c.shard, f.id), "?", 0).Err())
+			c.want(scripts.OK)
+			f.dropAll(c.tag())
+		}
+	}
+}
+
+func TestAFeedKeepsItsNewestEntriesAndWhatAWebhookWaitsFor(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for _, c := range []struct {
+			length  int    // before the event
+			kept    string // "" for no webhook
+			want    int    // entries afterwards
+			expects string
+		}{
+			{5118, "", 5119, "it is not full"},
+			{5119, "", 4096, "the newest stay"},
+			{5119, "5000", 4096, "the webhook has nearly all"},
+			{5119, "100", 5020, "what the webhook lacks stays"},
+			{99_327, "100", 98_976, "it lacks too much"},
+		} {
+			f := newFixture(t, db)
+			shard := keys.EconomyShard(f.id)
+			list, head := keys.Feed(shard, f.id), keys.FeedHead(shard, f.id)
+			const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('RPUSH', KEYS[1], i .. '-aaaaaaaa|x') end " +
+				"redis.call('HSET', KEYS[2], 'seq', ARGV[1]) return 1"
+			testkit.Check(t, db.Client.Eval(t.Context(), fill, []string{list, head}, c.length).Err())
+			if c.kept != "" {
+				number := testkit.Must(strconv.ParseInt(c.kept, 10, 64))(t)
+				testkit.Check(t, feed.SetKept(t.Context(), db, shard, f.id, number))
+			}
+			f.feeds = true
+			f.openRoom(values{})
+			first, _, _ := strings.Cut(testkit.Must(db.Client.LIndex(t.Context(), list, 0).Result())(t), "-")
+			length := testkit.Must(db.Client.LLen(t.Context(), list).Result())(t)
+			if want := strconv.Itoa(c.length + 1 - c.want + 1); int(length) != c.want || first != want {
+				t.Errorf("%s: %d entries from %s on; want %d from %s on", c.expects, length, first, c.want, want)
+			}
+			f.dropAll("{" + shard.String() + "}:")
 		}
 	})
 }
