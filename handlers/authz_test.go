@@ -29,7 +29,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST /api/v1/auth/link", `{"deviceSecret":"0123456789abcdef0123456789abcdef"}`,
 			"401 401 403 200 400 200 409 409 409 400 403",
 		},
-		{"POST /api/v1/auth/ticket", "", "                             401 401 403 200 403 200 200 200 200 403 403"},
+		{"POST /api/v1/auth/ticket", "", "                             401 401 403 200 200 200 200 200 200 200 403"},
 		{"GET /api/v1/me", "", "                                       401 401 403 200 403 200 200 200 200 403 403"},
 		{"PATCH /api/v1/me", "{}", "                                   401 401 403 200 403 200 200 200 200 403 403"},
 		{"DELETE /api/v1/me", "", "                                    401 401 403 204 403 204 204 204 204 403 403"},
@@ -213,7 +213,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"401 401 403 400 403 400 400 400 400 403 403",
 		}, // 400: not an upgrade
 		{"GET /api/v1/game-data/load", "", "                           401 401 403 400 403 400 400 400 400 403 403"},
-		{"GET /api/v1/realtime", "", "                                 401 401 403 400 403 400 400 400 400 403 403"},
+		{"GET /api/v1/realtime", "", "                                 401 401 403 400 400 400 400 400 400 400 403"},
 		{"GET /healthz", "", "                                         200 200 200 200 200 200 200 200 200 200 200"},
 		{"GET /readyz", "", "                                          200 200 200 200 200 200 200 200 200 200 200"},
 		{"GET /balancez", "", "                                        200 200 200 200 200 200 200 200 200 200 200"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,11 +35,14 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/realtime"
@@ -186,13 +190,27 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	if change != nil {
 		change(&f.deps)
 	}
+	channel := keys.NodeChannel(rand.Text())
+	counts := handlers.NewCallMetrics(f.deps.MetricsRegistry)
+	f.deps.Servers = servers.New(db, servers.Options{Log: log, Channel: channel})
+	f.deps.Calls = calls.New(f.deps.RealtimeHub, f.deps.Servers, calls.Options{
+		Log: log, Channel: channel, Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
+	})
+	testkit.Check(t, f.deps.RealtimeHub.Receive(channel, f.deps.Calls.Receive))
 	f.server = testkit.Must(handlers.New(f.deps))(t)
 	run, end := context.WithCancel(context.Background())
-	ended := make(chan error, 3)
+	ended := make(chan error, 5)
+	go func() { ended <- f.deps.Servers.Run(run) }()
+	go func() { ended <- f.deps.Calls.Run(run) }()
 	go func() { ended <- f.deps.RealtimeHub.Run(run) }()
 	go func() { ended <- f.deps.Auth.Run(run) }()
 	go func() { ended <- f.server.Run(run) }()
-	t.Cleanup(func() { end(); <-ended; <-ended; <-ended })
+	t.Cleanup(func() {
+		end()
+		for range cap(ended) {
+			<-ended
+		}
+	})
 	server := httptest.NewServer(f.server)
 	t.Cleanup(server.Close)
 	f.url = server.URL

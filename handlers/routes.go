@@ -20,6 +20,7 @@ type route struct {
 	query            []string // its query parameters; any other one is an error
 	handle           func(*request) (response, error)
 	action           string    // of the trail: the operationId; "" for one by which staff changes nothing
+	asksServer       bool      // it waits for the game's server, for up to calls.MaxTimeout
 	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
 
@@ -157,7 +158,7 @@ func (s *Server) routes() []route {
 			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
-			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
+			method: post, path: "/api/v1/auth/ticket", callers: player | server, rateLimitClass: ratelimit.Socket,
 			handle: withoutBody(s.issueTicket),
 		},
 
@@ -285,6 +286,13 @@ func (s *Server) routes() []route {
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			),
+		},
+		{
+			method: post, path: session + "call", callers: player, rateLimitClass: ratelimit.Call, idempotency: neverStored,
+			asksServer: true, handle: withBody(s.callServer),
+			ownErrors: errorList{
+				apierror.RoomNotFound, apierror.NotParticipant, apierror.GameError, apierror.NoServer, apierror.ServerTimeout,
+			},
 		},
 
 		{
@@ -597,6 +605,10 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
+			method: post, path: admin + "users/{userId}/messages", handle: withBody(readingWith(s.visiblePathUser, s.sendUserMessage)),
+			action: "sendUserMessage", isRoutine: true,
+		},
+		{
 			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},
 			handle: reading(roomListOf, s.listRoomsAsAdmin), ownErrors: listErrors,
 		},
@@ -649,8 +661,8 @@ func (s *Server) routes() []route {
 			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			method: get, path: realtimePath, callers: player | orTicket, rateLimitClass: ratelimit.Socket,
-			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.realtimeEndpoint), ownErrors: socketErrors,
+			method: get, path: realtimePath, callers: player | server | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.openRealtimeSocket, ownErrors: socketErrors,
 		},
 
 		{method: get, path: "/healthz", handle: s.healthz},

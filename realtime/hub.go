@@ -178,9 +178,15 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) addClient(c *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch user := c.options.UserID; {
+	switch user, group := c.options.UserID, c.options.GroupID; {
 	case h.draining:
 		return apierror.Draining
+	case group != 0:
+		if c.socketKind.isFullFor(group) {
+			return apierror.RateLimited.
+				WithReason("a game may have %d connections of servers to a node", c.socketKind.limits.ConnectionsPerUser)
+		}
+		c.socketKind.clientCountByUser[group]++
 	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
 	case c.socketKind.isFullFor(user):
@@ -199,17 +205,25 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	for _, count := range []map[int64]int{h.clientCountByUser, c.socketKind.clientCountByUser} {
-		if count[c.options.UserID]--; count[c.options.UserID] == 0 {
-			delete(count, c.options.UserID)
-		}
+	if group := c.options.GroupID; group != 0 {
+		countDown(c.socketKind.clientCountByUser, group)
+		return
+	}
+	countDown(h.clientCountByUser, c.options.UserID)
+	countDown(c.socketKind.clientCountByUser, c.options.UserID)
+}
+
+func countDown(counts map[int64]int, id int64) {
+	if counts[id]--; counts[id] == 0 {
+		delete(counts, id)
 	}
 }
 
-// isFullFor reports whether a user has as many sockets of the kind as may be. Hub.mu must be held.
-func (s *SocketKind) isFullFor(user int64) bool {
+// isFullFor reports whether a user or group has as many sockets of the kind as may be. Hub.mu must
+// be held.
+func (s *SocketKind) isFullFor(id int64) bool {
 	most := s.limits.ConnectionsPerUser
-	return most > 0 && s.clientCountByUser[user] >= most
+	return most > 0 && s.clientCountByUser[id] >= most
 }
 
 func (h *Hub) listClients() []*Client {
@@ -257,8 +271,8 @@ func (h *Hub) startTask(task func()) bool {
 }
 
 // acquireTopic returns the topic with one more reference. It creates the topic if this node has
-// none.
-func (h *Hub) acquireTopic(name string) (*topic, error) {
+// none, as a feed if feed is not nil.
+func (h *Hub) acquireTopic(name string, feed *Feed) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -271,6 +285,9 @@ func (h *Hub) acquireTopic(name string) (*topic, error) {
 	}
 	t := newTopic(h, name)
 	t.refCount = 1
+	if feed != nil {
+		t.becomeFeed(feed)
+	}
 	h.topics.Store(name, t)
 	h.counters.topics.Add(1)
 	h.pubsubManager.add(t)
@@ -376,6 +393,10 @@ func (h *Hub) handleEphemeral(m channelMessage, batch *ephemeralBatch) {
 	h.counters.channelMessages.Add(1)
 	v, ok := h.topics.Load(m.channel)
 	if !ok {
+		return
+	}
+	if t := v.(*topic); t.receive != nil {
+		t.receive(m.payload[len(ephemeralPrefix):])
 		return
 	}
 	if message, ok := parseEphemeral(m.payload, &batch.frames); ok {
@@ -496,9 +517,6 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 		t.requestBackfillLocked(false)
 	}
 }
-
-// TopicsPerConnection returns Options.TopicsPerConnection.
-func (h *Hub) TopicsPerConnection() int { return h.options.TopicsPerConnection }
 
 // Draining reports whether new sockets are refused.
 func (h *Hub) Draining() bool {

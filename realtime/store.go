@@ -253,6 +253,7 @@ func (r *backfillRead) apply(found []string) bool {
 	if result == mergeReplaced {
 		t.hub.counters.ringResets.Add(1)
 		t.snapshots.invalidate()
+		t.pages.drop()
 	}
 	if !loaded {
 		close(t.loadDone)
@@ -318,6 +319,9 @@ var renderers = sync.Pool{New: func() any { return new(events.Renderer) }}
 
 // render appends the events of an entry, none if it cannot be rendered. topic.mu must be held.
 func (t *topic) render(to []event, e entry, report bool) []event {
+	if t.feed != nil {
+		return append(to, t.renderFeedEvent(e, &t.frames, report))
+	}
 	renderer := renderers.Get().(*events.Renderer)
 	defer renderers.Put(renderer)
 	rendered, err := renderer.Render(e.text, listID(t.name))
@@ -328,7 +332,9 @@ func (t *topic) render(to []event, e entry, report bool) []event {
 		return to
 	}
 	for _, r := range rendered {
-		to = append(to, event{position{uint64(r.Seq), e.pos.nonce}, r.Type, t.frames.add(opText, r.JSON)})
+		to = append(to, event{
+			pos: position{uint64(r.Seq), e.pos.nonce}, kind: r.Type, frame: t.frames.add(opText, r.JSON),
+		})
 	}
 	if report {
 		t.hub.observeEvents(t, to[len(to)-len(rendered):])

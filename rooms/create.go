@@ -60,6 +60,7 @@ type roomDraft struct {
 	idleTimeout, maxAge, matchTimeout, retention time.Duration
 	consumer                                     string // the result consumer, "" for none
 	stakes                                       string // the field of a room; "" where it follows from the settings
+	hasFeed                                      bool   // its events also go to the game's server
 }
 
 // The field stakes of a room, where Room.HasStakes does not follow from its settings.
@@ -83,6 +84,7 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 		gameID: caller.GameID, maxPlayers: in.MaxPlayers, friendsOnly: in.FriendsOnly, autoStart: in.AutoStart,
 		visibility: in.Visibility, settledBy: in.SettledBy, rakeBps: limits.RakeBps, payoutBps: in.PayoutBps, tie: in.Tie,
 		idleTimeout: limits.IdleTimeout, maxAge: limits.MaxAge, matchTimeout: limits.MatchTimeout, retention: s.retention,
+		hasFeed: game.HasFeed(),
 	}
 	if len(limits.Boards) > 0 {
 		n.consumer = BoardsConsumer

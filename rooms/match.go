@@ -33,7 +33,7 @@ const (
 )
 
 // MatchInput describes the free room of a match. Its id follows from GameID, TournamentID, MatchID,
-// Attempt and RoundStart.
+// Attempt, RoundStart and HasFeed.
 type MatchInput struct {
 	GameID       int64
 	TournamentID int64
@@ -47,6 +47,7 @@ type MatchInput struct {
 	Deadline     time.Time     // until which the players may sit down
 	MatchTimeout time.Duration // from the start to the end of a room without a result
 	HasStakes    bool          // the tournament has a fee or a prize
+	HasFeed      *bool         // its events also go to the game's server; nil: as the random bits of its id say
 	Dispute      time.Duration // from a contradiction to the end of a room that nobody decides; 0: that of all rooms
 }
 

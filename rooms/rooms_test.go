@@ -598,8 +598,8 @@ func TestWhoMaySeeARoom(t *testing.T) {
 			"0000000g-0000-4000-8000-000000000000":                  apierror.InvalidRequest,
 			"00000000-0000-4000-8000-000000000000":                  apierror.RoomNotFound,
 			"ffffffff-ffff-8000-8000-ffffffffffff":                  apierror.RoomNotFound, // of a shard that does not exist
-			keys.NewRoomID(keys.FreeShard(0), time.Now()):           apierror.RoomNotFound,
-			keys.NewRoomID(keys.EconomyShard(f.GameID), time.Now()): apierror.RoomNotFound,
+			keys.NewRoomID(keys.FreeShard(0), time.Now(), false):           apierror.RoomNotFound,
+			keys.NewRoomID(keys.EconomyShard(f.GameID), time.Now(), false): apierror.RoomNotFound,
 		} {
 			_, err := f.service.Get(ctx, operator, id)
 			apiErr := mustFail(t, want)(rooms.ChangeResult{}, err)

@@ -527,18 +527,20 @@ type rematch struct {
 	profileJSON string // the creator's users.Profile as JSON
 	stakes      string // the field of the room
 	ended       string // of the creator's rooms, as findEnded returns it; "" as long as it was not looked up
+	hasFeed     bool   // the events of the new room also go to the game's server, as the game is set now
 }
 
 // prepareRematch checks the settings of a room that has ended against those of its game now. It
 // returns forbidden for a settlement that the game no longer allows.
 func (s *Service) prepareRematch(ctx context.Context, room *Room) (n rematch, err error) {
-	if room.RoomID == "" || room.consumer == "" && room.SettledBy != SettledByConsensus {
+	if room.RoomID == "" {
 		return n, nil
 	}
 	game, err := s.games.Find(ctx, room.GameID)
 	if err != nil {
 		return n, err
 	}
+	n.hasFeed = game.HasFeed()
 	if room.SettledBy == SettledByConsensus && !room.isMatch() &&
 		!slices.Contains(game.Settings.Settlements, games.SettledByConsensus) {
 		return n, apierror.Forbidden.WithReason("the game no longer allows rooms that are settled by consensus")

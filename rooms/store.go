@@ -196,6 +196,7 @@ type sharedKeys struct {
 	indexes                     map[string]string // by openIndex, …
 	due, turns, counter, outbox string            //
 	ledger                      string            // "" on a shard of free rooms
+	feed                        [2]string         // its head and the feed
 }
 
 // sharedKeysID is whose sharedKeys they are.
@@ -216,6 +217,7 @@ func (st *store) sharedKeys(c *command) *sharedKeys {
 	shared := &sharedKeys{
 		indexes: map[string]string{}, due: keys.RoomsDue(c.shard), turns: keys.RoomTurns(c.shard),
 		counter: keys.RoomCounter(c.shard), outbox: keys.RoomOutbox(c.shard),
+		feed: [2]string{keys.FeedHead(c.shard, c.gameID), keys.Feed(c.shard, c.gameID)},
 	}
 	for _, state := range []string{openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex, allIndex} {
 		shared.indexes[state] = keys.RoomIndex(c.shard, c.gameID, state)
@@ -371,7 +373,11 @@ func (st *store) runScript(
 	if err := c.receipt.CheckNew(ctx, st.db, names[len(names)-1]); err != nil {
 		return scriptResult{}, err
 	}
-	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey, names, args...)
+	running := s
+	if keys.RoomFeeds(c.roomID) || keys.RoomFeeds(read.roomID) {
+		running, names = st.withFeed(s, &c, names)
+	}
+	reply, hash, err := st.db.RunScriptAndRead(ctx, running, read.roomKey, names, args...)
 	st.changed(c.shard)
 	if err != nil {
 		st.applying.Changed(c.shard.GameID()) // it may have ended the room
@@ -402,6 +408,15 @@ func (st *store) runScript(
 		}
 	}
 	return r, err
+}
+
+// withFeed returns a script of a room that feeds, and its keys with those of the feed.
+func (st *store) withFeed(s *scripts.Script, c *command, names []string) (*scripts.Script, []string) {
+	if s.WithFeed() == nil {
+		return s, names
+	}
+	feed := st.sharedKeys(c).feed
+	return s.WithFeed(), append(names, feed[:]...)
 }
 
 // addEndedRoom keeps the id of a room that has ended for the next script that opens one of its
@@ -437,7 +452,7 @@ func (st *store) tryCreate(
 	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft, ended string,
 ) (scriptResult, error) {
 	settings, document := n.encode(st.db.Layout(), caller.UserID)
-	c := st.newRoomCommand(caller, n.entry > 0, rc)
+	c := st.newRoomCommand(caller, n.entry > 0, n.hasFeed, rc)
 	if ended == "" {
 		ended = st.takeEndedRooms(c.shard, caller.UserID)
 	}
@@ -482,7 +497,7 @@ func (st *store) replayCreate(
 	ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt,
 ) (scriptResult, error) {
 	// Without settings the script only looks for a receipt.
-	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "", "", "")
+	return st.runCreate(ctx, st.newRoomCommand(caller, paid, false, rc), "", "", "", "", "")
 }
 
 func (st *store) runCreate(
@@ -499,13 +514,13 @@ func (st *store) runCreate(
 }
 
 // newRoomCommand returns a command on a new room of a player.
-func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempotency.Receipt) command {
+func (st *store) newRoomCommand(caller principal.Caller, paid, hasFeed bool, rc idempotency.Receipt) command {
 	shard := keys.EconomyShard(caller.GameID)
 	if !paid {
 		// A player opens all free rooms in one shard, so that a request with a key finds its receipt.
 		shard = keys.FreeShard(int(caller.UserID % int64(st.freeShardCount)))
 	}
-	at := newLocation(shard, keys.NewRoomID(shard, time.Now()))
+	at := newLocation(shard, keys.NewRoomID(shard, time.Now(), hasFeed))
 	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
@@ -663,7 +678,7 @@ func (st *store) tryRematch(
 		n.ended = st.takeEndedRooms(c.shard, c.caller.UserID)
 	}
 	next := c
-	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now()))
+	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now(), n.hasFeed))
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	quotas := st.quotas.Load()
 	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })

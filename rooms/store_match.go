@@ -25,7 +25,11 @@ func (st *store) matchRoomID(ctx context.Context, in MatchInput) (string, error)
 		return "", err
 	}
 	shard := keys.FreeShard(int(binary.BigEndian.Uint64(sum[8:16]) % uint64(st.freeShardCount)))
-	return keys.RoomIDOf(shard, in.RoundStart, [8]byte(sum[:8])), nil
+	random := [8]byte(sum[:8])
+	if in.HasFeed != nil {
+		random = keys.WithFeedBit(random, *in.HasFeed)
+	}
+	return keys.RoomIDOf(shard, in.RoundStart, random), nil
 }
 
 // openMatch opens the room of a match. Stale means that the code was taken.

@@ -283,6 +283,10 @@ func (c *sweepCalls) run(ctx context.Context, db *redisdb.DB) []redisdb.ScriptRe
 
 // add adds the call for a room.
 func (c *sweepCalls) add(at location, room *Room, call redisdb.ScriptCall) {
+	if keys.RoomFeeds(at.roomID) {
+		call.WithFeed = true
+		call.Keys = append(call.Keys, keys.FeedHead(at.shard, room.GameID), keys.Feed(at.shard, room.GameID))
+	}
 	i := len(c.calls)
 	if room.hasWindow() {
 		i = c.windows

@@ -217,7 +217,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		due := keys.RoomsDue(keys.FreeShard(1))
-		id := keys.NewRoomID(keys.FreeShard(1), time.Now())
+		id := keys.NewRoomID(keys.FreeShard(1), time.Now(), false)
 		testkit.Check(t, f.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err())
 		if n, err := f.service.Sweep(t.Context()); n != 1 || err != nil {
 			t.Fatal(n, err)

@@ -42,6 +42,7 @@ type call struct {
 	shard  keys.Shard
 	args   values
 	rest   []any // arguments behind those with a number
+	feeds  bool  // the script with a feed runs
 }
 
 // newCall returns a run of a script on the fixture's economy. Arguments that are not given have a
@@ -69,6 +70,12 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 func (c call) with(given values) call {
 	c.args = maps.Clone(c.args)
 	maps.Copy(c.args, given)
+	return c
+}
+
+// feeding returns the call of the script with a feed.
+func (c call) feeding() call {
+	c.feeds = true
 	return c
 }
 
@@ -386,14 +393,22 @@ func (c call) build() (keyNames []string, args []any) {
 	for _, name := range c.script.Args.Names {
 		args = append(args, c.text(name))
 	}
-	return append(keyNames, c.moreKeys()...), append(args, c.rest...)
+	keyNames = append(keyNames, c.moreKeys()...)
+	if c.feeds {
+		keyNames = append(keyNames, keys.FeedHead(c.shard, c.f.id), keys.Feed(c.shard, c.f.id))
+	}
+	return keyNames, append(args, c.rest...)
 }
 
 // run runs the call.
 func (c call) run() redisdb.Reply {
 	c.f.t.Helper()
 	keyNames, args := c.build()
-	return testkit.Must(c.f.db.RunScript(c.f.t.Context(), c.script, keyNames, args...))(c.f.t)
+	s := c.script
+	if c.feeds {
+		s = s.WithFeed()
+	}
+	return testkit.Must(c.f.db.RunScript(c.f.t.Context(), s, keyNames, args...))(c.f.t)
 }
 
 // want runs the call and compares its status.

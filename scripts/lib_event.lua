@@ -9,6 +9,7 @@ end
 local function publish_event(publish, events_key, event, length)
   if length >= 320 then redis.call('LTRIM', events_key, -256, -1) end
   redis.call(publish, events_key, event)
+  --@feed append_to_feed(publish, events_key, event)
 end
 
 -- emit_event appends an event and publishes it.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,8 +29,28 @@ type Script struct {
 	// NonceArg is the place of the nonce of the call in ARGV, from 0; -1 when there is none.
 	NonceArg int
 
-	older []olderText // the oldest first; none for a script that writes the same into every store
+	older    []olderText // the oldest first; none for a script that writes the same into every store
+	withFeed *Script     // nil for a script that emits no event of a feed
 }
+
+// WithFeed returns the script for a room or a tournament that feeds its game's server. It takes the
+// head of the feed and the feed behind all other keys, and appends there what it emits. It is
+// another text, so that rooms without a feed pay nothing. It is nil for a script that emits no event
+// which feeds have.
+func (s *Script) WithFeed() *Script { return s.withFeed }
+
+// withoutFeed lists the scripts that emit only events which no feed has.
+var withoutFeed = []string{
+	"room_state_set", "room_turn_set", "room_turn_skip", "presence_set", "save_write", "user_match",
+}
+
+// FeedLibrary is the library with which the text with a feed starts. No script includes it.
+const FeedLibrary = "feed"
+
+// feedMark begins a line of a library that only the text with a feed has.
+const feedMark = "--@feed "
+
+var feedLine = regexp.MustCompile(`(?m)^ *` + feedMark + `.*\n`)
 
 // Text is a script as the store gets it.
 type Text struct {
@@ -116,17 +138,37 @@ func Load(files fs.FS, name string) (*Script, error) {
 		}
 	}
 	script := &Script{Header: own, Libraries: libraries, OwnArgs: ownArgs, NonceArg: own.nonceArg()}
-	if script.Text, err = newText(own.Flags, source.String(), math.MaxInt); err != nil {
+	if err := script.setTexts(feedLine.ReplaceAllString(source.String(), "")); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	for _, number := range packedSince(source.String()) {
-		text, err := newText(own.Flags, source.String(), number-1)
+	if strings.Contains(source.String(), feedMark) && !slices.Contains(withoutFeed, name) {
+		feed, err := fs.ReadFile(files, LibraryPrefix+FeedLibrary+".lua")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		script.older = append(script.older, olderText{number, text})
+		withFeed := *script
+		if err := withFeed.setTexts(string(feed) + strings.ReplaceAll(source.String(), feedMark, "")); err != nil {
+			return nil, fmt.Errorf("%s with a feed: %w", name, err)
+		}
+		script.withFeed = &withFeed
 	}
 	return script, nil
+}
+
+// setTexts makes the texts of a script for stores with each layout.
+func (s *Script) setTexts(source string) (err error) {
+	if s.Text, err = newText(s.Flags, source, math.MaxInt); err != nil {
+		return err
+	}
+	s.older = nil
+	for _, number := range packedSince(source) {
+		text, err := newText(s.Flags, source, number-1)
+		if err != nil {
+			return err
+		}
+		s.older = append(s.older, olderText{number, text})
+	}
+	return nil
 }
 
 // newText returns the text of a script for a store that has a layout.

@@ -57,7 +57,9 @@ function dataSchema(message) {
 function mergeSchemas() {
   const openapi = parse(read("handlers/openapi.yaml"));
   const asyncapi = parse(read("handlers/asyncapi.yaml"));
-  const types = readDefinitions(read("internal/store/events/events.go"), "internal/store/events/events.go").map(([type]) => type);
+  const defined = readDefinitions(read("internal/store/events/events.go"), "internal/store/events/events.go").map(([type]) => type);
+  // Those of the channel server never reach a player.
+  const types = defined.filter((type) => !asyncapi.channels.server.messages[type] || asyncapi.channels.realtime.messages[type]);
   const schemas = { ...openapi.components.schemas };
   for (const [name, value] of Object.entries(asyncapi.components.schemas)) schemas[name] ??= value.schema;
   for (const type of types) {

@@ -100,6 +100,11 @@ var packageTable = []packageRow{
 		"elects one node for the work of all games; the work is a domain's",
 	},
 	{
+		"internal/store/feed",
+		[]string{"internal/store/events", "internal/store/keys", "internal/store/redisdb"},
+		"reads the events of all rooms of a game, and knows no room",
+	},
+	{
 		"internal/store/idempotency",
 		[]string{"internal/store/keys", "internal/store/redisdb"},
 		"every domain leaves receipts, so receipts know no domain",
@@ -115,6 +120,7 @@ var packageTable = []packageRow{
 		[]string{"internal/players/games", "internal/players/sessions", "internal/players/users"},
 		"signing in makes players and checks the keys of their game",
 	},
+	{"internal/players/calls", []string{"internal/players/servers"}, "a call goes to the server that listens to its room"},
 	{"internal/players/usage", []string{"internal/players/games"}, "knows of a game how much it may have"},
 	{
 		"internal/players/accounts",

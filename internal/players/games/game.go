@@ -20,8 +20,14 @@ type Game struct {
 	CreatedAt   time.Time
 	Version     int64 // rises by one with every change, from 1
 
+	ActiveWebhooks int // webhooks that get its events; SetActiveWebhooks sets it
+
 	serverKeys []storedKey // oldest first
 }
+
+// HasFeed reports whether the events of rooms and tournaments that are made now go to the feed of
+// the game.
+func (g Game) HasFeed() bool { return g.Settings.Feed || g.ActiveWebhooks > 0 }
 
 // SignupGrant is an amount of one token.
 type SignupGrant struct {

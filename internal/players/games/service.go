@@ -310,6 +310,19 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 	return s.cache.addUnlessOlder(g, readAt), nil
 }
 
+// SetActiveWebhooks stores how many webhooks get the events of a game. While there is one, the game
+// has a feed. Other nodes see it within a second. It returns game_not_found.
+func (s *Service) SetActiveWebhooks(ctx context.Context, id int64, n int) error {
+	if _, err := s.store.load(ctx, id); err != nil {
+		return err
+	}
+	if err := s.store.setActiveWebhooks(ctx, id, n); err != nil {
+		return err
+	}
+	_, err := s.reload(ctx, id)
+	return err
+}
+
 // patchAttempts bounds how often a change is repeated because another editor was faster.
 const patchAttempts = 16
 

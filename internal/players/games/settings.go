@@ -33,6 +33,7 @@ type Settings struct {
 	Boards       []BoardFeed   // leaderboards that finished rooms feed
 	Settlements  []Settlement  // of rooms, which players may choose; at least one
 	Quotas       Quotas        // what the game may have in the store
+	Feed         bool          // rooms and tournaments feed the game's server
 
 	// GrantLimitPerDay is how much of its token the signup grants may mint in a day (UTC); "" for as
 	// much as the limit of the game's servers.
@@ -83,6 +84,7 @@ type SettingsPatch struct {
 	GrantLimitPerDay wire.Nullable[DayLimit] `json:"grantLimitPerDay,omitzero"`
 
 	Settlements *[]Settlement `json:"settlements,omitzero"`
+	Feed        *bool         `json:"feed,omitzero"`
 
 	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
@@ -125,6 +127,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		TurnTimeout:         &s.TurnTimeout,
 		Boards:              &boards,
 		Settlements:         &s.Settlements,
+		Feed:                &s.Feed,
 		Quotas:              s.Quotas.asPatch(),
 		GrantLimitPerDay:    wire.Given(&s.GrantLimitPerDay),
 		ProgressRules:       rules,
@@ -217,6 +220,7 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	wire.Set(&s.TurnTimeout, p.TurnTimeout)
 	wire.Set(&s.Boards, p.Boards)
 	wire.Set(&s.Settlements, p.Settlements)
+	wire.Set(&s.Feed, p.Feed)
 	s.Quotas = s.Quotas.merge(p.Quotas)
 	if p.GrantLimitPerDay.IsGiven {
 		s.GrantLimitPerDay = ""
@@ -282,8 +286,8 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 }
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
-// a server may change the rules for saves and for the state of rooms, the time-outs of rooms and
-// the leaderboards that they feed. The settling side of a room decides where money goes.
+// a server may change the rules for saves and for the state of rooms, the time-outs of rooms, the
+// leaderboards that they feed and whether they feed the server. The settling side of a room decides where money goes.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

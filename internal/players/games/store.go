@@ -34,6 +34,15 @@ type document struct {
 // the key's digest.
 const serverKeyField = "key:"
 
+// webhooksField holds the number of the active webhooks of a game; absent for 0.
+const webhooksField = "webhooks"
+
+// setActiveWebhooks stores the number of the active webhooks of a game that exists.
+func (s *store) setActiveWebhooks(ctx context.Context, id int64, n int) error {
+	err := s.db.Client.HSet(ctx, keys.Game(id), webhooksField, n).Err()
+	return redisdb.WrapError("count the webhooks of a game", err)
+}
+
 func (s *store) nextID(ctx context.Context) (int64, error) {
 	id, err := s.db.Client.Incr(ctx, keys.GameIDCounter()).Result()
 	return id, redisdb.WrapError("number a game", err)
@@ -236,6 +245,9 @@ func decodeGame(id int64, hash map[string]string) (Game, error) {
 		Settings:    DefaultSettings().merge(doc.Settings),
 		CreatedAt:   f.Time("created"),
 		Version:     f.Int("ver"),
+	}
+	if f.Has(webhooksField) {
+		g.ActiveWebhooks = int(f.Int(webhooksField))
 	}
 	for field := range hash {
 		if digest, ok := strings.CutPrefix(field, serverKeyField); ok {

@@ -14,7 +14,7 @@ import (
 func TestARepetitionNamesThePlayersHoweverManySpectatorsCome(t *testing.T) {
 	const players = 2
 	shard := keys.FreeShard(0)
-	topic := keys.RoomEvents(shard, keys.NewRoomID(shard, time.Now()))
+	topic := keys.RoomEvents(shard, keys.NewRoomID(shard, time.Now(), false))
 	for _, spectators := range []int{0, 1, maxUsers - players, maxUsers - players + 1, maxUsers, 2 * maxUsers, 700} {
 		t.Run(fmt.Sprint(spectators), func(t *testing.T) {
 			s := New(nil, Options{})

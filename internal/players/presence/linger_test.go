@@ -17,7 +17,7 @@ func followed(t *testing.T) (s *Service, topic string) {
 	t.Helper()
 	s = New(nil, Options{})
 	shard := keys.FreeShard(0)
-	topic = keys.RoomEvents(shard, keys.NewRoomID(shard, time.Now()))
+	topic = keys.RoomEvents(shard, keys.NewRoomID(shard, time.Now(), false))
 	s.Subscribed(topic, 1)
 	s.storeAll(t, []int64{1}, nil)
 	return s, topic

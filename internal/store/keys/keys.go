@@ -194,6 +194,24 @@ func ProbeChannel(tag string, number uint64) string {
 	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
 }
 
+// NodeChannel (a channel; nothing is stored) carries what other nodes send to one node: the calls of
+// players to servers that are connected there, and the answers to calls of players there.
+func NodeChannel(node string) string { return "{n:" + node + "}:calls" }
+
+// GameServers (hash, ten minutes after the last renewal) maps the connection id of each server that
+// listens to rooms of a game to its lease: "<channel of the node>|<connected at ms>|<of>|<index>|<expires
+// ms>|<rooms>". of is 0 for a server that listens to no share, and rooms is how many rooms it has in
+// GameServerRooms.
+func GameServers(gameID int64) string { return serversKey(gameID, "servers") }
+
+// GameServerRooms (set of room ids, until the lease of the connection is over) is the rooms to which
+// one server listens beside its share.
+func GameServerRooms(gameID int64, connectionID string) string {
+	return serversKey(gameID, "servers:rooms:"+connectionID)
+}
+
+func serversKey(gameID int64, name string) string { return "{s:" + id(gameID) + "}:" + name }
+
 // StoredResponse (hash, at least 24 h; 30 s while the request runs) is the first response to a POST
 // that carried an Idempotency-Key and has no receipt in a script: "fp" fingerprint, "owner" the
 // execution, "answer" the encrypted response, absent while the request runs.
@@ -202,7 +220,8 @@ func StoredResponse(caller, keyDigest string) string { return "{i:" + caller + "
 // A game.
 
 // Game (hash, no expiry): "doc" its definition as JSON, "ver", "created" (ms), "nonce" of the last
-// change, and for each server key "key:<SHA-256>" when it was made (ms).
+// change, and for each server key "key:<SHA-256>" when it was made (ms); "webhooks" how many
+// webhooks are active, absent for 0.
 func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
 
 // NewPlayers (string, two days) counts the players that a game got in a day: "<day>|<players>".
@@ -521,6 +540,33 @@ func DeadLetters(s Shard) string { return s.key("rooms:parked") }
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }
+
+// Feed (list, no expiry; and a channel of the same name) has the events of a game's rooms and
+// tournaments on a shard, of those that were made while the game had a feed. Package feed has their
+// form. The newest 4,096 to 5,119 stay, and what some webhook has not delivered, up to 100,000.
+func Feed(s Shard, gameID int64) string { return s.key(feedName(s, gameID)) }
+
+// FeedHead (hash, no expiry) is what is known of a Feed: "seq" the number of its last entry, "since"
+// (ms) when its first one was written, "kept" the number of the last entry that every active
+// webhook has delivered, absent when none waits.
+func FeedHead(s Shard, gameID int64) string { return s.key(feedName(s, gameID), ":head") }
+
+func feedName(s Shard, gameID int64) string {
+	if s.paid {
+		return "feed"
+	}
+	return "feed:" + id(gameID)
+}
+
+// ParseFeed returns the shard and the game of a Feed. It returns false for other keys.
+func ParseFeed(key string) (s Shard, gameID int64, ok bool) {
+	tag, name, found := strings.Cut(strings.TrimPrefix(key, "{"), "}:feed")
+	s, isShard := ParseShard(tag)
+	if gameID = s.GameID(); !s.paid {
+		gameID = leadingID(strings.TrimPrefix(name, ":"))
+	}
+	return s, gameID, found && isShard && key == Feed(s, gameID)
+}
 
 // PresenceLease (hash, until a day after the lease has ended) is the lease of a node for its
 // players, on one shard. The id of each room in which the lease has a player maps to "1". "call"

@@ -58,7 +58,7 @@ func ownerOfRoomKey(tag, name string) Owner {
 	case "room":
 		id, _, _ := strings.Cut(rest, ":")
 		return Owner{Room: "{" + tag + "}:room:" + id}
-	case "rooms":
+	case "rooms", "feed":
 		return Owner{GameID: leadingID(rest)}
 	case "player":
 		return Owner{UserID: leadingID(rest)}

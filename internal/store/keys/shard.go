@@ -86,11 +86,31 @@ func (s Shard) key(parts ...string) string {
 //	11 bits  place, high part: the game of a room with a stake, else the free shard
 //	 2 bits  variant
 //	13 bits  place, low part
-//	49 bits  random
-func NewRoomID(s Shard, at time.Time) string {
+//	 1 bit   1: the room feeds the server of its game; random in rooms of builds before 2026-11-28
+//	48 bits  random
+func NewRoomID(s Shard, at time.Time, feeds bool) string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
-	return RoomIDOf(s, at, random)
+	return RoomIDOf(s, at, WithFeedBit(random, feeds))
+}
+
+// feedBit is the bit of the random ones that says whether a room feeds the server of its game.
+const feedBit = 1 << 48
+
+// WithFeedBit returns random bits for RoomIDOf, of a room that feeds the server of its game or does
+// not.
+func WithFeedBit(random [8]byte, feeds bool) [8]byte {
+	bits := binary.BigEndian.Uint64(random[:]) &^ feedBit
+	if feeds {
+		bits |= feedBit
+	}
+	binary.BigEndian.PutUint64(random[:], bits)
+	return random
+}
+
+// RoomFeeds reports whether the id of a room says that its events also go to the Feed of its game.
+func RoomFeeds(roomID string) bool {
+	return len(roomID) == 36 && hexDigits[roomID[22]] > 0 && (hexDigits[roomID[22]]-1)&1 == 1
 }
 
 // RoomIDOf is NewRoomID with given random bits, so that the same room gets the same id again.

@@ -17,13 +17,17 @@ func TestARoomIDNamesItsShard(t *testing.T) {
 		if rapid.Bool().Draw(t, "free") {
 			shard = keys.FreeShard(rapid.IntRange(0, keys.MaxShards-1).Draw(t, "shard"))
 		}
-		id := keys.NewRoomID(shard, time.UnixMilli(rapid.Int64Range(0, 1<<47).Draw(t, "ms")))
+		feeds := rapid.Bool().Draw(t, "feeds")
+		id := keys.NewRoomID(shard, time.UnixMilli(rapid.Int64Range(0, 1<<47).Draw(t, "ms")), feeds)
 		u, err := uuid.Parse(id)
 		if err != nil || u.Version() != 8 || u.Variant() != uuid.RFC4122 || u.String() != id {
 			t.Fatalf("%s is not a UUID of version 8: %v", id, err)
 		}
 		if got, ok := keys.RoomShard(id); !ok || got != shard {
 			t.Fatalf("%s names %v, %v; want %v", id, got, ok, shard)
+		}
+		if keys.RoomFeeds(id) != feeds {
+			t.Fatalf("whether %s feeds is %v; want %v", id, !feeds, feeds)
 		}
 	})
 }
@@ -32,7 +36,7 @@ func TestRoomIDsSortByAge(t *testing.T) {
 	at := time.Date(2026, 11, 20, 17, 32, 26, 0, time.UTC)
 	var ids []string
 	for i := range 100 {
-		ids = append(ids, keys.NewRoomID(keys.FreeShard(i%7), at.Add(time.Duration(i)*time.Millisecond)))
+		ids = append(ids, keys.NewRoomID(keys.FreeShard(i%7), at.Add(time.Duration(i)*time.Millisecond), i%2 == 0))
 	}
 	if !slices.IsSorted(ids) {
 		t.Fatal("an older room sorts after a newer one")
@@ -40,7 +44,7 @@ func TestRoomIDsSortByAge(t *testing.T) {
 }
 
 func TestOnlyOurOwnIDsNameAShard(t *testing.T) {
-	good := keys.NewRoomID(keys.EconomyShard(1), time.Now())
+	good := keys.NewRoomID(keys.EconomyShard(1), time.Now(), false)
 	for _, id := range []string{
 		"", "x", strings.ToUpper(good), good + "0", good[:35], strings.ReplaceAll(good, "-", ""), "{" + good[1:],
 		uuid.NewString(),
@@ -63,7 +67,7 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 		names := []string{
 			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
 			keys.RoomIndex(shard, 1, "open"), keys.PlayerRooms(shard, 1), keys.RoomsFence(shard),
-			keys.RoomsMade(shard, 1),
+			keys.RoomsMade(shard, 1), keys.Feed(shard, 7), keys.FeedHead(shard, 7),
 			keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
 		}
 		if shard.Paid() {
@@ -92,6 +96,19 @@ func TestTheRoomOfAListOfEventsIsFound(t *testing.T) {
 	for _, key := range []string{keys.Room(shard, "a-b"), keys.WalletLines(1, 2), keys.UserEvents(3), ""} {
 		if id, ok := keys.ParseRoomEvents(key); ok {
 			t.Errorf("%s has the room %q", key, id)
+		}
+	}
+}
+
+func TestTheShardAndTheGameOfAFeedAreFound(t *testing.T) {
+	for _, shard := range []keys.Shard{keys.EconomyShard(7), keys.FreeShard(0), keys.FreeShard(63)} {
+		if got, game, ok := keys.ParseFeed(keys.Feed(shard, 7)); !ok || got != shard || game != 7 {
+			t.Errorf("%s is of %v, %d, %v", keys.Feed(shard, 7), got, game, ok)
+		}
+		for _, key := range []string{keys.FeedHead(shard, 7), keys.RoomEvents(shard, "a"), keys.RoomsDue(shard), ""} {
+			if _, _, ok := keys.ParseFeed(key); ok {
+				t.Errorf("%s is a feed", key)
+			}
 		}
 	}
 }

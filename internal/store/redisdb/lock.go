@@ -106,7 +106,8 @@ type lockConn struct {
 
 // SetNX does not queue its command: what waits in a queue is sent also when its caller has gone.
 func (c lockConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
-	call := ScriptCall{[]string{name}, scripts.LockAcquireArgs{Value: value, LeaseMS: expiry.Milliseconds()}.List()}
+	args := scripts.LockAcquireArgs{Value: value, LeaseMS: expiry.Milliseconds()}.List()
+	call := ScriptCall{Keys: []string{name}, Args: args}
 	result := c.db.RunScriptPipelined(c.ctx, scripts.LockAcquire, []ScriptCall{call})[0]
 	return result.Failure == nil && result.Status == scripts.OK, result.Failure
 }

@@ -90,8 +90,17 @@ func (db *DB) allow(s *scripts.Script, keys []string) error {
 
 // ScriptCall is one of several runs of a script.
 type ScriptCall struct {
-	Keys []string
-	Args []any
+	Keys     []string
+	Args     []any
+	WithFeed bool // the text of scripts.Script.WithFeed runs
+}
+
+// scriptOf returns the script whose text the call runs.
+func (c ScriptCall) scriptOf(s *scripts.Script) *scripts.Script {
+	if c.WithFeed {
+		return s.WithFeed()
+	}
+	return s
 }
 
 // ScriptResult is what one of several runs of a script returned.
@@ -112,7 +121,6 @@ func Args[T any](list []T) []any {
 // RunScriptPipelined runs a script once for each call, in one round trip to each server, and
 // returns the results in their order. A call that failed may have run.
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) []ScriptResult {
-	source, sha := db.textOf(s)
 	client := db.clientOf(s)
 	began := db.economies.began(s)
 	results := make([]ScriptResult, len(calls))
@@ -121,6 +129,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
 			if results[i].Failure = db.allow(s, call.Keys); results[i].Failure == nil {
+				_, sha := db.textOf(call.scriptOf(s))
 				commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
 			}
 		}
@@ -134,6 +143,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	if len(missing) > 0 {
 		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, i := range missing {
+				source, _ := db.textOf(calls[i].scriptOf(s))
 				commands[i] = p.Eval(ctx, source, calls[i].Keys, calls[i].Args...)
 			}
 			return nil

@@ -42,7 +42,8 @@ export type WireType =
   | "server.stale"
   | "room.snapshot"
   | "tournament.snapshot"
-  | "room.message";
+  | "room.message"
+  | "user.message";
 
 /** The data of a room's events as this version of the service sends them, by their name in the SDK. */
 export interface ServiceRoomEvents {
@@ -71,6 +72,7 @@ export interface ServiceUserEvents {
   prize: components["schemas"]["UserPrizeData"];
   progress: components["schemas"]["UserProgressData"];
   match: components["schemas"]["UserMatchData"];
+  message: components["schemas"]["UserMessageData"];
 }
 
 /** The data of every event, by its type on the wire. */

@@ -1,0 +1,86 @@
+package scripts_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/store/events"
+	"github.com/parlor-games/parlor/internal/store/feed"
+	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/tests/testkit"
+)
+
+// A room without a feed must not pay for those with one.
+func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
+	library := string(testkit.Must(os.ReadFile("lib_feed.lua"))(t))
+	appended := regexp.MustCompile(`(?m)^ *append_to_feed\(.*\n`)
+	eventType := regexp.MustCompile(`'((?:room|tournament)\.[a-z_]+)'`)
+	count := 0
+	for name, s := range scripts.All() {
+		feeds := false
+		for _, m := range eventType.FindAllStringSubmatch(s.Source, -1) {
+			feeds = feeds || events.FeedKind(m[1]) != ""
+		}
+		if strings.Contains(s.Source, "feed_key") || strings.Contains(s.Source, "@feed") {
+			t.Errorf("%s knows of feeds", name)
+		}
+		with := s.WithFeed()
+		if (with != nil) != feeds {
+			t.Errorf("%s emits events of feeds: %v; it has a text for them: %v", name, feeds, with != nil)
+		}
+		if with == nil {
+			continue
+		}
+		count++
+		line, _, _ := strings.Cut(s.Source, "\n")
+		text, begins := strings.CutPrefix(with.Source, line+"\n"+library)
+		if !begins || line+"\n"+appended.ReplaceAllString(text, "") != s.Source {
+			t.Errorf("the text of %s with a feed differs in more than the feed", name)
+		}
+	}
+	if count < 25 {
+		t.Errorf("%d scripts can feed", count)
+	}
+}
+
+func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		r, create := f.newRoom(values{"max_players": 2})
+		r.id = keys.NewRoomID(r.shard, time.Now(), true)
+		for user := range int64(2) {
+			f.setBalance(user+1, "1000", "0")
+		}
+		create = create.with(values{"room_id": r.id}).feeding()
+		create.want(scripts.OK)
+		create.want(scripts.OK) // a resend
+		r.call(scripts.RoomJoin, 2, values{}).feeding().want(scripts.OK)
+		r.call(scripts.RoomStart, 1, values{}).feeding().want(scripts.OK)
+		var got []string
+		for i, text := range f.list(keys.Feed(r.shard, f.id)) {
+			entry := testkit.Must(feed.Parse(text))(t)
+			if entry.Number != int64(i+1) || entry.ID != r.id {
+				t.Errorf("entry %d is %q", i+1, text)
+			}
+			position, rest, _ := strings.Cut(text, "|")
+			_, nonce, _ := strings.Cut(position, "-")
+			rest = strings.Replace(rest, fmt.Sprintf("%s|%d|", r.id, entry.Seq), "", 1)
+			got = append(got, fmt.Sprintf("%d-%s|%s", entry.Seq, nonce, rest))
+		}
+		want := f.list(keys.RoomEvents(r.shard, r.id))
+		if len(got) != 3 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("the feed has\n%s\nand the room\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		first := testkit.Must(feed.Parse(f.list(keys.Feed(r.shard, f.id))[0]))(t)
+		head := keys.FeedHead(r.shard, f.id)
+		if since := f.field(head, "since"); since != fmt.Sprint(first.At.UnixMilli()) || f.field(head, "seq") != "3" {
+			t.Errorf("since %s, not %d; number %s", since, first.At.UnixMilli(), f.field(head, "seq"))
+		}
+	})
+}
