@@ -25,6 +25,8 @@ import (
 	"github.com/parlor-games/parlor/internal/money/moneytest"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/games"
+	"github.com/parlor-games/parlor/internal/store/events"
+	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
@@ -69,6 +71,7 @@ type modelRoom struct {
 	dropped                int      // events that the sweep has dropped
 	shared                 modelState
 	feeds                  bool // leaderboards
+	hasFeed                bool // its events also go to the game's server
 	waits                  bool // in the outbox
 	delayed                bool // a consumer failed on it
 }
@@ -126,6 +129,7 @@ type model struct {
 	keyCount     int
 	limits       map[int64]*modelLimits // of each player who has set any
 	consumer     modelConsumer
+	fed          map[string]int  // entries of each feed that were compared
 	lost         map[int64]int64 // stakes of each player less what came back
 	open         map[int64]int64 // rooms of each player with a stake
 }
@@ -661,7 +665,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	n := &modelRoom{
 		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly,
 		autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
-		consensus: r.consensus, feeds: r.feeds,
+		consensus: r.consensus, feeds: r.feeds, hasFeed: m.drawFeed(),
 	}
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.UserID })
 	m.openRoom(n, p, others)
@@ -760,6 +764,7 @@ func (m *model) requireStoreAgrees() {
 	}
 	ledger := pipe.LRange(m.ctx, keys.Ledger(game), m.entryCount, -1)
 	var outboxes []*redis.MapStringStringCmd
+	feeds := map[string]*redis.StringSliceCmd{}
 	indexes, lists := map[string][]*redis.StringSliceCmd{}, map[int64][]*redis.StringSliceCmd{}
 	shards := []keys.Shard{keys.EconomyShard(game)}
 	for n := range modelShards {
@@ -771,6 +776,8 @@ func (m *model) requireStoreAgrees() {
 		}
 		indexes["disputed"] = append(indexes["disputed"], pipe.ZRange(m.ctx, keys.DisputedRooms(shard), 0, -1))
 		outboxes = append(outboxes, pipe.HGetAll(m.ctx, keys.RoomOutbox(shard)))
+		list := keys.Feed(shard, game)
+		feeds[list] = pipe.LRange(m.ctx, list, int64(m.fed[list]), -1)
 		for _, p := range m.players {
 			lists[p.UserID] = append(lists[p.UserID], pipe.ZRange(m.ctx, keys.PlayerRooms(shard, p.UserID), 0, -1))
 		}
@@ -778,9 +785,12 @@ func (m *model) requireStoreAgrees() {
 	if _, err := pipe.Exec(m.ctx); err != nil && !errors.Is(err, redis.Nil) {
 		m.t.Fatal(err)
 	}
+	known := map[*modelRoom]int{}
 	for _, r := range m.rooms {
+		known[r] = len(r.positions)
 		m.requireRoom(r, logs[r].Val(), heads[r].Val())
 	}
+	m.requireFeeds(feeds, known)
 	m.requireMoney(wallets, lines, ledger.Val())
 	m.requireOutbox(outboxes)
 	want := map[string][]string{}
@@ -837,6 +847,45 @@ func (m *model) requireIndex(name string, parts []*redis.StringSliceCmd, want []
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		m.t.Fatalf("%s has %v, want %v", name, got, want)
+	}
+}
+
+// drawFeed sets whether the game has a feed now, for the room that is made next.
+func (m *model) drawFeed() bool {
+	m.fixture.Settings.Feed = rapid.Bool().Draw(m.t, "feed")
+	return m.fixture.Settings.Feed
+}
+
+// requireFeeds requires that the feeds got the events since the last time of the rooms that feed, of
+// the kinds that feeds have, in the order of each room, and nothing else. known is how many events
+// of each room had been compared.
+func (m *model) requireFeeds(feeds map[string]*redis.StringSliceCmd, known map[*modelRoom]int) {
+	m.t.Helper()
+	got := map[string][]string{}
+	for list, read := range feeds {
+		for _, text := range read.Val() {
+			entry := testkit.Must(feed.Parse(text))(m.t)
+			if m.fed[list]++; entry.Number != int64(m.fed[list]) || !keys.RoomFeeds(entry.ID) {
+				m.t.Fatalf("entry %d of %s is %q", m.fed[list], list, text)
+			}
+			_, nonce, _ := strings.Cut(entry.Position, "-")
+			got[entry.ID] = append(got[entry.ID], fmt.Sprintf("%s %d-%s", entry.Type, entry.Seq, nonce))
+		}
+	}
+	for _, r := range m.rooms {
+		var want []string
+		for i := known[r]; i < len(r.positions) && r.hasFeed; i++ {
+			if events.FeedKind(r.events[i]) != "" {
+				want = append(want, r.events[i]+" "+r.positions[i])
+			}
+		}
+		if keys.RoomFeeds(r.id) != r.hasFeed || !slices.Equal(got[r.id], want) {
+			m.t.Fatalf("the feed got %v of room %s, want %v", got[r.id], r.id, want)
+		}
+		delete(got, r.id)
+	}
+	if len(got) > 0 {
+		m.t.Fatalf("the feeds got %v of rooms that do not exist", got)
 	}
 }
 
@@ -1158,7 +1207,7 @@ func (m *model) create(p principal.Caller) {
 			rooms.Private,
 		}).Draw(t, "visibility"),
 		tie:       rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
-		consensus: rapid.Bool().Draw(t, "consensus"), feeds: rapid.Bool().Draw(t, "feeds"),
+		consensus: rapid.Bool().Draw(t, "consensus"), feeds: rapid.Bool().Draw(t, "feeds"), hasFeed: m.drawFeed(),
 	}
 	if m.fixture.Settings.Boards = nil; n.feeds {
 		m.fixture.feedBoards()
@@ -1275,7 +1324,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			f.Settings.IdleTimeout, f.Settings.MaxAge, f.Settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
 				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
-				lines: map[int64][]modelEntry{}, lineCounts: map[int64]int64{},
+				lines: map[int64][]modelEntry{}, lineCounts: map[int64]int64{}, fed: map[string]int{},
 				limits: map[int64]*modelLimits{}, lost: map[int64]int64{}, open: map[int64]int64{},
 				service: rooms.New(db, f.wallet, f, f, rooms.Options{Shards: modelShards, Retention: modelKeep}),
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
@@ -83,4 +85,65 @@ func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
 			t.Errorf("since %s, not %d; number %s", since, first.At.UnixMilli(), f.field(head, "seq"))
 		}
 	})
+}
+
+// requireFeed compares the feed after an example with the lists of the rooms and tournaments, as far
+// as these are still there: every event of a kind that feeds have is in the feed once, in the order
+// of its own list. The call that is sent again appends nothing.
+func requireFeed(t *testing.T, e example, c call) {
+	t.Helper()
+	list := keys.Feed(c.shard, c.f.id)
+	got := map[string][]string{}
+	texts := c.f.list(list)
+	for i, text := range texts {
+		entry := testkit.Must(feed.Parse(text))(t)
+		if entry.Number != int64(i+1) || entry.Kind() == "" {
+			t.Errorf("%s/%s: entry %d of the feed is %q", e.script.Name, e.name, i+1, text)
+		}
+		got[entry.ID] = append(got[entry.ID], fmt.Sprint(entry.Type, " ", entry.Seq))
+	}
+	own := 0
+	for key, stored := range c.snapshot() {
+		id, isRoom := keys.ParseRoomEvents(key)
+		if !isRoom {
+			if id, isRoom = keys.ParseTourEvents(key); !isRoom {
+				continue
+			}
+		}
+		var want []string
+		for _, text := range stored.Values {
+			if h, ok := events.ParseHeader(text); ok && events.FeedKind(h.Type) != "" {
+				want = append(want, fmt.Sprint(h.Type, " ", h.Seq))
+			}
+		}
+		own += len(want)
+		if !slices.Equal(got[id], want) {
+			t.Errorf("%s/%s: the feed has %v of %s, want %v", e.script.Name, e.name, got[id], id, want)
+		}
+	}
+	if e.status == scripts.OK && own == 0 && strings.HasPrefix(e.script.Name, "tour_") && e.script.WithFeed() != nil {
+		t.Errorf("%s/%s has no event to compare", e.script.Name, e.name)
+	}
+	c.run()
+	if again := c.f.list(list); !slices.Equal(again, texts) && !slices.Contains(newEachTime, e.script) {
+		t.Errorf("%s/%s, sent again, appends %v", e.script.Name, e.name, again[len(texts):])
+	}
+}
+
+// What is broken in a feed must not keep a room from ending: its readers notice.
+func TestABrokenFeedStopsNoRoom(t *testing.T) {
+	db := redistest.Single(t)
+	for _, e := range examples {
+		if e.status != scripts.OK || !endsForOthers(e) || e.script.WithFeed() == nil {
+			continue
+		}
+		for _, broken := range []func(keys.Shard, int64) string{keys.Feed, keys.FeedHead} {
+			f := newFixture(t, db)
+			f.feeds = true
+			c := e.prepare(f)
+			testkit.Check(t, db.Client.Set(t.Context(), broken(c.shard, f.id), "?", 0).Err())
+			c.want(scripts.OK)
+			f.dropAll(c.tag())
+		}
+	}
 }

@@ -27,6 +27,8 @@ type fixture struct {
 	t  testkit.T
 	db *redisdb.DB
 	id int64 // of the game, the free shard and the player
+
+	feeds bool // rooms and tournaments feed
 }
 
 var fixtureCount atomic.Int64
@@ -59,6 +61,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 		"board": "top", "funded_at": 1000, "until_ms": 2000,
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
+	c.feeds = f.feeds && s.WithFeed() != nil
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
 		args["fingerprint"], args["key"] = args["nonce"], fmt.Sprint("call:", args["nonce"])
 	}
@@ -324,7 +327,7 @@ func (c call) moreKeys() []string {
 		}
 	case "room_rematch":
 		opened := c.with(values{"room_id": c.text("new_room_id"), "fingerprint": ""})
-		opened.script = scripts.RoomCreate
+		opened.script, opened.feeds = scripts.RoomCreate, false
 		more, _ = opened.build()
 		players(false)
 	case "room_start", "room_ready", "room_open_match", "room_close_match":

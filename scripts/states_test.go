@@ -109,9 +109,11 @@ func (m machine) madeTransitions(t *testing.T, db *redisdb.DB) map[transition]bo
 			continue
 		}
 		f := newFixture(t, db)
+		f.feeds = true // see requireFeed
 		c := e.prepare(f)
 		before := m.read(c)
 		c.want(e.status)
+		requireFeed(t, e, c)
 		after := m.read(c)
 		for id, live := range after {
 			if live != before[id] {

@@ -21,6 +21,7 @@ func firstGame(name string, origins []string) games.Definition {
 			Settlements: &[]games.Settlement{games.SettledByServer, games.SettledByConsensus},
 			// Those of the templates and of the examples in the documents.
 			StateKeys: &games.StateKeys{"moves.": games.WriterOwner, "cells.": games.WriterOwner},
+			Feed:      new(true),
 		},
 	}
 }

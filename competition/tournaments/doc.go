@@ -59,7 +59,8 @@
 // A tournament is one hash at keys.Tour, in the economy of its game. The fields:
 //
 //	settings     |  scripts.TourSettings: what never changes and scripts decide by
-//	definition      Definition as JSON; never changes
+//	definition      Definition as JSON, and "feed" whether its events go to the game's server, from
+//	                the game as it was set; never changes
 //	live         |  scripts.TourLive: what changes with every call
 //	actor           who made it: "op" or "g<game>"
 //	created         ms, as started and ended

@@ -488,6 +488,7 @@ func (s *Service) openRoom(
 		Players:  []int64{m.Players[0].UserID, m.Players[1].UserID},
 		Metadata: d.Room.Metadata, SettledBy: d.Room.SettledBy, Visibility: rooms.Visibility(d.Visibility),
 		Deadline: deadline, MatchTimeout: d.matchTimeout(), Dispute: d.dispute(), HasStakes: d.hasStakes(),
+		HasFeed: t.hasFeed,
 	})
 	if err != nil {
 		slog.WarnContext(ctx, "the room of a match cannot be opened", "game", t.gameID, "tournament", t.id,

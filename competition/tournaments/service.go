@@ -118,6 +118,7 @@ func New(db *redisdb.DB, deps Deps, o Options) *Service {
 		store: &store{
 			db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour), ledgerChanged: deps.Wallets.LedgerChanged,
 			checkMoney: deps.Wallets.CheckMoney,
+			feeding:    cache.New[tourID, bool]("tournament_feeds", maxCachedFeeding, 0),
 		},
 		tables: cache.New[tableID, *tableMaker]("tournament_standings", maxCachedTables, time.Hour),
 	}
@@ -188,7 +189,7 @@ func (s *Service) Create(
 		return ChangeResult{}, err
 	}
 	quotas := game.Settings.Quotas
-	id, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, token,
+	id, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, game.HasFeed(), token,
 		quotas.OpenTournaments)
 	if errors.Is(err, apierror.LimitReached) {
 		err = quotas.Reached(games.QuotaTours)
@@ -235,7 +236,7 @@ func (s *Service) replayCreate(
 	if !rc.MayReplay(err) {
 		return ChangeResult{}, err
 	}
-	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil, 0)
+	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, false, nil, 0)
 	switch {
 	case errors.Is(replayErr, redisdb.ErrStale):
 		return ChangeResult{}, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/cache"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/limits"
@@ -17,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 )
 
 // store reads tournaments from Redis and runs their scripts.
@@ -25,7 +27,14 @@ type store struct {
 	receiptTTL    time.Duration
 	ledgerChanged func(gameID int64)
 	checkMoney    func(gameID int64) error // returns store_unavailable for a game whose money is stopped
+	feeding       *cache.Cache[tourID, bool]
 }
+
+// tourID names a tournament of an installation.
+type tourID struct{ gameID, id int64 }
+
+// maxCachedFeeding bounds of how many tournaments it is remembered whether they feed.
+const maxCachedFeeding = 4096
 
 var (
 	settingsLayout = redisdb.PackedLayout{
@@ -40,6 +49,7 @@ var (
 type tour struct {
 	gameID, id   int64
 	definition   Definition
+	hasFeed      *bool  // its events also go to the game's server; nil: it is of a build before feeds
 	tokenCode    string // "" without a token
 	decimals     int
 	actor        string // who made it
@@ -89,12 +99,20 @@ func decodeTour(gameID, id int64, values []any) (*tour, error) {
 	if f.Has("draw") {
 		t.draw, drawErr = strconv.ParseUint(f.Text("draw"), 10, 64)
 	}
+	var definition storedDefinition
 	err := errors.Join(f.Err(), settings.Err(), live.Err(), drawErr,
-		wire.Unmarshal([]byte(f.Text("definition")), &t.definition))
+		wire.Unmarshal([]byte(f.Text("definition")), &definition))
+	t.definition, t.hasFeed = definition.Definition, definition.HasFeed
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", name, err)
 	}
 	return t, nil
+}
+
+// storedDefinition is a definition as it is stored.
+type storedDefinition struct {
+	Definition
+	HasFeed *bool `json:"feed,omitzero"` // nil: it is of a build before feeds
 }
 
 func optionalTime(f *redisdb.Fields, field string) *time.Time {
@@ -125,12 +143,44 @@ func (s *store) newID(ctx context.Context, gameID int64) (int64, error) {
 	return id, redisdb.WrapError("draw a tournament id", err)
 }
 
+// feeds reports whether the events of a tournament also go to the game's server, which never
+// changes. It returns false for one that does not exist.
+func (s *store) feeds(ctx context.Context, of tourID) (bool, error) {
+	if feeds, ok := s.feeding.Get(of); ok {
+		return feeds, nil
+	}
+	text, err := s.db.Client.HGet(ctx, keys.Tour(of.gameID, of.id), "definition").Bytes()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	var definition storedDefinition
+	if err == nil {
+		err = wire.Unmarshal(text, &definition)
+	}
+	if err != nil {
+		return false, redisdb.WrapError("read whether a tournament has a feed", err)
+	}
+	feeds := definition.HasFeed != nil && *definition.HasFeed
+	s.feeding.Add(of, feeds)
+	return feeds, nil
+}
+
 // run runs a script of a tournament, unless the money of the game is stopped.
 func (s *store) run(
-	ctx context.Context, script *scripts.Script, gameID int64, names []string, args ...any,
+	ctx context.Context, script *scripts.Script, gameID, id int64, names []string, args ...any,
 ) (redisdb.Reply, error) {
 	if err := s.checkMoney(gameID); err != nil {
 		return redisdb.Reply{}, err
+	}
+	if with := script.WithFeed(); with != nil {
+		feeds, err := s.feeds(ctx, tourID{gameID, id})
+		if err != nil {
+			return redisdb.Reply{}, err
+		}
+		if feeds {
+			shard := keys.EconomyShard(gameID)
+			script, names = with, append(names, keys.FeedHead(shard, gameID), keys.Feed(shard, gameID))
+		}
 	}
 	reply, err := s.db.RunScript(ctx, script, names, args...)
 	s.ledgerChanged(gameID)
@@ -169,7 +219,7 @@ func (s *store) runCommand(
 	if err := c.receipt.CheckNew(ctx, s.db, receiptKey); err != nil {
 		return nil, false, err
 	}
-	reply, err := s.run(ctx, script, c.gameID, append([]string{receiptKey}, names...), args...)
+	reply, err := s.run(ctx, script, c.gameID, c.id, append([]string{receiptKey}, names...), args...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -202,14 +252,15 @@ func errorOf(script *scripts.Script, reply redisdb.Reply) error {
 // earlier request. A nil definition looks for that only; then redisdb.ErrStale means that there was
 // none.
 func (s *store) create(
-	ctx context.Context, c command, d *Definition, token *wallet.Token, mostOpen int64,
+	ctx context.Context, c command, d *Definition, hasFeed bool, token *wallet.Token, mostOpen int64,
 ) (id int64, replayed bool, err error) {
 	settings, definition := "", ""
 	if d != nil {
-		text, err := wire.Marshal(d)
+		text, err := wire.Marshal(storedDefinition{*d, &hasFeed})
 		if err != nil {
 			return 0, false, fmt.Errorf("encode a tournament: %w", err)
 		}
+		s.feeding.Add(tourID{c.gameID, c.id}, hasFeed)
 		settings, definition = encodeSettings(s.db.Layout(), d, token), string(text)
 	}
 	values, replayed, err := s.runCommand(ctx, scripts.TourCreate, c,
@@ -313,7 +364,7 @@ func stepError(script *scripts.Script, reply redisdb.Reply) error {
 
 // open opens what is to be opened, and notes that the added prize is there.
 func (s *store) open(ctx context.Context, by leaderFence, gameID, id int64, hasPrize bool) error {
-	reply, err := s.run(ctx, scripts.TourOpen, gameID,
+	reply, err := s.run(ctx, scripts.TourOpen, gameID, id,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourOpenArgs{
 			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id,
@@ -334,7 +385,7 @@ func formatBool(b bool) string {
 
 // start starts a tournament, or cancels one with too few players.
 func (s *store) start(ctx context.Context, by leaderFence, gameID, id int64, draw uint64) error {
-	reply, err := s.run(ctx, scripts.TourStart, gameID,
+	reply, err := s.run(ctx, scripts.TourStart, gameID, id,
 		[]string{keys.Tour(gameID, id), keys.TourEvents(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourStartArgs{
 			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id,
@@ -348,7 +399,7 @@ func (s *store) start(ctx context.Context, by leaderFence, gameID, id int64, dra
 
 // cancel begins to cancel a tournament.
 func (s *store) cancel(ctx context.Context, by leaderFence, gameID, id int64, why CancelReason) error {
-	reply, err := s.run(ctx, scripts.TourCancel, gameID,
+	reply, err := s.run(ctx, scripts.TourCancel, gameID, id,
 		[]string{keys.Tour(gameID, id), keys.ToursDue(gameID), keys.ToursFence(gameID)},
 		scripts.TourCancelArgs{
 			Nonce: idempotency.NewNonce(), Fence: string(by), TourID: id, Why: string(why),
@@ -382,7 +433,7 @@ func (s *store) settle(ctx context.Context, by leaderFence, t *tour) error {
 		walletKey, lines := keys.WalletWithLines(t.gameID, userID)
 		names = append(names, walletKey, lines)
 	}
-	reply, err := s.run(ctx, scripts.TourSettle, t.gameID, names,
+	reply, err := s.run(ctx, scripts.TourSettle, t.gameID, t.id, names,
 		scripts.TourSettleArgs{
 			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), Ref: t.ref(),
 			Users: strings.Join(list, ","),
@@ -397,7 +448,7 @@ func (s *store) settle(ctx context.Context, by leaderFence, t *tour) error {
 func (s *store) advance(
 	ctx context.Context, by leaderFence, t *tour, next Status, rake wallet.Units, payouts string,
 ) error {
-	reply, err := s.run(ctx, scripts.TourAdvance, t.gameID,
+	reply, err := s.run(ctx, scripts.TourAdvance, t.gameID, t.id,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.ToursDue(t.gameID), keys.ToursFence(t.gameID),
 		},
@@ -430,7 +481,7 @@ func (s *store) pair(ctx context.Context, by leaderFence, t *tour, seeds []int64
 		NewRound: t.round + 1, MadeFor: t.version, Seeds: strings.Join(texts, ","), Undecided: undecided,
 		WaitMS: t.definition.roundWait().Milliseconds(), Count: len(matches), NodeMS: s.db.Clock.NowMS(),
 	}.List(pairs...)
-	reply, err := s.run(ctx, scripts.TourPair, t.gameID,
+	reply, err := s.run(ctx, scripts.TourPair, t.gameID, t.id,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
 			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID),
@@ -448,7 +499,7 @@ func (s *store) report(ctx context.Context, by leaderFence, t *tour, c matchChan
 	if c.winnerID != 0 {
 		winner = strconv.FormatInt(c.winnerID, 10)
 	}
-	reply, err := s.run(ctx, scripts.TourReport, t.gameID,
+	reply, err := s.run(ctx, scripts.TourReport, t.gameID, t.id,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
 			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id),
@@ -478,7 +529,7 @@ func (s *store) refund(ctx context.Context, by leaderFence, t *tour, m *Match, c
 		walletKey, lines := keys.WalletWithLines(t.gameID, p.UserID)
 		names = append(names, walletKey, lines)
 	}
-	reply, err := s.run(ctx, scripts.TourRefund, t.gameID, names,
+	reply, err := s.run(ctx, scripts.TourRefund, t.gameID, t.id, names,
 		scripts.TourRefundArgs{
 			Publish: s.db.PublishCommand, Nonce: idempotency.NewNonce(), Fence: string(by), TourID: t.id,
 			MatchID: c.id, MadeFor: c.attempt, Ref: t.ref(), Users: strings.Join(users, ","),
@@ -511,7 +562,7 @@ func (s *store) dropDue(ctx context.Context, gameID, id int64) error {
 // beginAttempt counts a play and returns how many the player has begun. It returns not_entrant,
 // disqualified, tournament_closed, attempts_exhausted.
 func (s *store) beginAttempt(ctx context.Context, t *tour, userID int64) (used int, err error) {
-	reply, err := s.run(ctx, scripts.TourAttempt, t.gameID,
+	reply, err := s.run(ctx, scripts.TourAttempt, t.gameID, t.id,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEntrants(t.gameID, t.id), keys.TourAttempts(t.gameID, t.id),
 		},

@@ -1699,6 +1699,12 @@ export interface components {
              *     ]
              */
             settlements?: ("server" | "consensus")[];
+            /**
+             * @description Whether rooms and tournaments put their events into the feed of the game, which its server
+             * follows. It holds for those that are made from then on. A game with an active webhook has a feed anyway
+             * @default false
+             */
+            feed?: boolean;
             quotas?: components["schemas"]["GameQuotas"];
             /**
              * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
@@ -1791,6 +1797,12 @@ export interface components {
              *     ]
              */
             settlements?: ("server" | "consensus")[];
+            /**
+             * @description Whether rooms and tournaments put their events into the feed of the game, which its server
+             * follows. It holds for those that are made from then on. A game with an active webhook has a feed anyway
+             * @default false
+             */
+            feed?: boolean;
             quotas?: components["schemas"]["GameQuotas"];
             /**
              * @description How much of its token the welcome grants may mint in a day (UTC), in the token's own unit.
