@@ -58,6 +58,8 @@ func (e *Server) newServerEndpoint() *socketEndpoint {
 // ratelimit.ServerMessages.
 func serverMessages() map[string]messageType {
 	return map[string]messageType{
+		"game.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeToGame)},
+		"game.unsubscribe": {"", decodeDataThen(unsubscribeFromGame)},
 		"room.subscribe":   {ratelimit.ServerMessages, decodeDataThen(subscribeServerToRoom)},
 		"room.unsubscribe": {"", decodeDataThen(unsubscribeServerFromRoom)},
 		"room.reply":       {"", decodeDataThen(answerCall)},

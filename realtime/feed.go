@@ -40,7 +40,7 @@ const (
 	maxFeedEvents    = 4096
 	maxFeedBytes     = 4 << 20
 	feedPageEvents   = 256
-	maxKeptPages     = 16 // for subscribers that follow soon
+	maxKeptPages     = 32 // for subscribers that follow soon
 	feedPageLifetime = 5 * time.Second
 	feedReadTimeout  = 3 * time.Second
 	// positionAfterSkipped is after how many events that it did not get a subscriber gets
@@ -246,6 +246,15 @@ func (p *feedPages) drop() {
 	p.mu.Lock()
 	p.list = nil
 	p.mu.Unlock()
+}
+
+// evict forgets the pages that were read a while ago.
+func (p *feedPages) evict(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.list) > 0 && !p.list[0].readAt.IsZero() && now.Sub(p.list[0].readAt) >= feedPageLifetime {
+		p.list = append([]*feedPage(nil), p.list[1:]...)
+	}
 }
 
 // acquire returns the page with a number, and whether the caller must read it.

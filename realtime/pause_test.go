@@ -21,7 +21,7 @@ func TestOnlyALargeTopicWithManyEventsPauses(t *testing.T) {
 		h := New(redistest.Single(t), Options{})
 		t.Cleanup(h.workers.stop)
 		room := newTopic(h, "{r1}:room:pause:events")
-		for range c.cursors.list {
+		for range c.cursors {
 			room.addCursor(&cursor{client: &Client{}, topic: room, removed: true})
 		}
 		room.newEvents = c.events

@@ -20,7 +20,7 @@ type topic struct {
 	name             string
 	gapCheckInterval time.Duration
 	receive          func(message string) // of a channel of the node's own, see Hub.Receive; else nil
-	feed             *Feed // nil: every subscriber gets all events
+	feed             *Feed                // nil: every subscriber gets all events
 
 	// Under Hub.mu.
 	refCount  int
@@ -108,6 +108,11 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 			t.requestBackfillLocked(false)
 		}
 		if !t.backfilling {
+			t.requestBackfillLocked(false)
+		}
+	case appendDuplicate:
+		// An entry from before the buffer is a late one, or one of a store that has lost the newest.
+		if t.feed != nil && e.pos.seq <= t.buffer.base.seq {
 			t.requestBackfillLocked(false)
 		}
 	case appendForked:
@@ -365,6 +370,7 @@ func (t *topic) evictCaches() {
 	t.batches, t.oldestBatchIndex = nil, 0
 	t.batchMu.Unlock()
 	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
+	t.pages.evict(time.Now())
 }
 
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the

@@ -103,6 +103,7 @@ const (
 // serverCommands are the commands that start a game's server in its folder, by what it is written in.
 var serverCommands = map[string][]string{
 	"node": {"npm install", "npm start"},
+	"go":   {"go run ."},
 }
 
 // serverLanguages returns the values of --server for a reader.
@@ -255,7 +256,8 @@ func packageName(text string) string {
 	return cmp.Or(strings.TrimLeft(b.String(), "._-"), "my-game")
 }
 
-// addTemplates adds the game of the template, as sdk/create/create.mjs writes it, and the game's server.
+// addTemplates adds the game of the template, as sdk/create/create.mjs writes it, and the game's
+// server.
 func (s starter) addTemplates(files map[string][]byte, name string) error {
 	templates, err := fs.ReadDir(sdk.Templates, templateFolder)
 	if err != nil {
@@ -280,6 +282,53 @@ func (s starter) addTemplates(files map[string][]byte, name string) error {
 	}
 	for _, folder := range []string{gameFolder, serverFolder} {
 		if err := addPackages(files, folder); err != nil {
+			return err
+		}
+	}
+	if s.server == "go" {
+		return addGoModules(files, name)
+	}
+	return nil
+}
+
+// The module files of a server in Go. A template cannot have them: a folder with go.mod is a module
+// of its own, which is not embedded. Braces stand for values.
+const (
+	goModule = `module {name}/server
+
+go 1.26.0
+
+require (
+	github.com/gorilla/websocket v1.5.3
+	github.com/parlor-games/parlor v1.0.0
+)
+
+// The library as the program parlor brought it. Without this line it is the published one.
+replace github.com/parlor-games/parlor => ./parlor
+`
+	goLibraryModule = `module github.com/parlor-games/parlor
+
+go 1.26.0
+
+require github.com/gorilla/websocket v1.5.3
+`
+	goSum = `github.com/gorilla/websocket v1.5.3 h1:saDtZ6Pbx/0u+bgYQ3q96pZgCzfhKXGPqt7kZ72aNNg=
+github.com/gorilla/websocket v1.5.3/go.mod h1:YR8l580nyteQvAITg2hZ9XVh4b55+EU/adAjf1fMHhE=
+`
+)
+
+// addGoModules adds the library for servers in Go, and the module files that lead to it.
+func addGoModules(files map[string][]byte, name string) error {
+	const library = serverFolder + "/parlor"
+	files[serverFolder+"/go.mod"] = []byte(strings.ReplaceAll(goModule, "{name}", name))
+	files[serverFolder+"/go.sum"] = []byte(goSum)
+	files[library+"/go.mod"] = []byte(goLibraryModule)
+	sources, err := fs.Glob(sdk.GoLibrary, "go/*.go")
+	if err != nil {
+		return err
+	}
+	for _, path := range sources {
+		if files[library+"/sdk/"+path], err = sdk.GoLibrary.ReadFile(path); err != nil {
 			return err
 		}
 	}

@@ -122,6 +122,23 @@ type Room struct {
 	Seq          int64           `json:"seq"`        // of its last event
 }
 
+// StateVersion returns the version of the shared state, 0 when there is none yet.
+func (r Room) StateVersion() int64 {
+	if r.Shared == nil {
+		return 0
+	}
+	return r.Shared.Version
+}
+
+// DecodeState decodes a value of the shared state into v, and leaves v as it is when the state lacks
+// the name.
+func (r Room) DecodeState(name string, v any) error {
+	if r.Shared == nil || r.Shared.Value[name] == nil {
+		return nil
+	}
+	return json.Unmarshal(r.Shared.Value[name], v)
+}
+
 // SharedState is what a room keeps for the game, and everybody who sees the room sees. At most 16
 // KiB as JSON.
 type SharedState struct {

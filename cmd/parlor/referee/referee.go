@@ -154,30 +154,19 @@ func newRace(room parlor.Room) (*race, error) {
 	for _, p := range room.Participants {
 		g.players = append(g.players, p.ID)
 	}
-	if room.Shared == nil {
-		return g, nil
-	}
-	return g, g.read(*room.Shared)
+	return g, g.read(room)
 }
 
-// read replaces the copy by the state.
-func (g *race) read(state parlor.SharedState) error {
-	g.version = state.Version
-	if text, isThere := state.Value[rulesName]; isThere {
-		if err := json.Unmarshal(text, &g.rules); err != nil {
-			return err
-		}
-	}
+// read replaces the copy by the shared state of the room.
+func (g *race) read(room parlor.Room) error {
+	g.version = room.StateVersion()
+	errs := []error{room.DecodeState(rulesName, &g.rules)}
 	for _, user := range g.players {
-		if text, isThere := state.Value[runnerName(user)]; isThere {
-			var runner Runner
-			if err := json.Unmarshal(text, &runner); err != nil {
-				return err
-			}
-			g.runners[user] = runner
-		}
+		var runner Runner
+		errs = append(errs, room.DecodeState(runnerName(user), &runner))
+		g.runners[user] = runner
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func runnerName(user int64) string { return runnerPrefix + strconv.FormatInt(user, 10) }
@@ -230,8 +219,8 @@ func (r *referee) rollFor(ctx context.Context, g *race, user int64) (Runner, err
 		if !errors.As(err, &problem) || problem.Code != "version_conflict" || attempt == maxConflicts {
 			return Runner{}, err
 		}
-		var current parlor.SharedState
-		if err := errors.Join(json.Unmarshal(problem.Current, &current), g.read(current)); err != nil {
+		now := parlor.Room{Shared: &parlor.SharedState{}}
+		if err := errors.Join(json.Unmarshal(problem.Current, now.Shared), g.read(now)); err != nil {
 			return Runner{}, err
 		}
 	}
