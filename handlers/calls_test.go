@@ -112,7 +112,8 @@ func TestAPlayerCallsTheServerThroughTheRoom(t *testing.T) {
 			status               int
 			reply, member, value string
 		}{
-			{200, `"payload":[1,2]`, "payload.1", "2"}, {200, `"payload":null`, "payload", "<nil>"},
+			{200, `"payload":[1,2]`, "payload.1", "2"},
+			{200, `"payload":null`, "payload", "<nil>"},
 			{422, `"error":{"code":"no"}`, "gameCode", "no"},
 		} {
 			http.Go(func() {
@@ -156,13 +157,16 @@ func TestWhoMayCallAndWhat(t *testing.T) {
 	foreignServer.expectError("room_not_found", "room.subscribe", roomBody(c.room))
 	foreignRoom := f.expect(201, "POST", "/api/v1/game-session/create", foreigner.token, `{"maxPlayers":2}`).text("roomId")
 	for _, refused := range []struct{ code, data string }{
-		{"invalid_request", `{}`}, {"invalid_request", callBody(c.room, "", "")},
+		{"invalid_request", `{}`},
+		{"invalid_request", callBody(c.room, "", "")},
 		{"invalid_request", callBody(c.room, strings.Repeat("a", 65), "")},
 		{"invalid_request", callBody(c.room, "x", `,"timeoutMs":99`)},
 		{"invalid_request", callBody(c.room, "x", `,"timeoutMs":30001`)},
 		{"invalid_request", callBody(c.room, "x", `,"to":[1]`)},
 		{"payload_too_large", callBody(c.room, "x", `,"payload":"`+strings.Repeat("a", 8<<10)+`"`)},
-		{"room_not_found", callBody(foreignRoom, "x", "")}, {"room_not_found", callBody(unknownRoom, "x", "")}, {"invalid_request", callBody("nothing", "x", "")},
+		{"room_not_found", callBody(foreignRoom, "x", "")},
+		{"room_not_found", callBody(unknownRoom, "x", "")},
+		{"invalid_request", callBody("nothing", "x", "")},
 	} {
 		c.socket.expectError(refused.code, "room.call", refused.data)
 	}

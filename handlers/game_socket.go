@@ -2,11 +2,13 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/realtime"
@@ -113,6 +115,11 @@ func subscribeToGame(
 		return nil, err
 	}
 	filter := in.filter()
+	// Before the subscription, since its reply promises the calls of the share's rooms.
+	share := servers.Share{Of: int(filter.of), Index: int(filter.index)}
+	if err := s.server.Servers.Listen(ctx, client.ID(), share); err != nil {
+		return nil, err
+	}
 	data := gameSubscribedData{Position: map[string]string{}, Since: map[string]*time.Time{}}
 	var names []string
 	var subscriptions []realtime.Subscription
@@ -157,7 +164,7 @@ func unsubscribeFromGame(
 	for _, f := range feeds {
 		client.Unsubscribe(f.Topic)
 	}
-	return struct{}{}, err
+	return struct{}{}, errors.Join(err, s.server.Servers.Listen(ctx, client.ID(), servers.Share{}))
 }
 
 // newFeed returns how the entries of a feed become events. An entry that this node cannot read is a

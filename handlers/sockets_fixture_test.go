@@ -38,7 +38,7 @@ type testSocket struct {
 
 	// isServer is set by a server's hello. Its messages are not those of the contract of players.
 	isServer bool
-	lastID int
+	lastID   int
 }
 
 // received is an event or a reply.

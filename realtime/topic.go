@@ -20,7 +20,7 @@ type topic struct {
 	name             string
 	gapCheckInterval time.Duration
 	receive          func(message string) // of a channel of the node's own, see Hub.Receive; else nil
-	feed             *Feed // nil: every subscriber gets all events
+	feed             *Feed                // nil: every subscriber gets all events
 
 	// Under Hub.mu.
 	refCount  int

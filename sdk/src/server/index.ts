@@ -118,8 +118,9 @@ export function server(options: ServerOptions): Server {
   }
 
   function savePositions(): Promise<void> {
+    if (saving) return saving;
     if (!positions || !isDirty || reconciling) return Promise.resolve();
-    saving ||= (async () => {
+    saving = (async () => {
       for (let n = 0; isDirty && !reconciling;) {
         isDirty = false;
         try {
