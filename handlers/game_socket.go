@@ -48,6 +48,7 @@ type gameSubscribeInput struct {
 	Kinds []string          `json:"kinds" required:"true"`
 	Share *shareInput       `json:"share"` // nil: all rooms
 	After map[string]string `json:"after"` // by feed: the last position that the server has
+	Calls *bool             `json:"calls"` // false: it takes no calls of these rooms; nil: it does
 }
 
 func (in *gameSubscribeInput) Validate() error {
@@ -117,6 +118,9 @@ func subscribeToGame(
 	filter := in.filter()
 	// Before the subscription, since its reply promises the calls of the share's rooms.
 	share := servers.Share{Of: int(filter.of), Index: int(filter.index)}
+	if in.Calls != nil && !*in.Calls {
+		share = servers.Share{} // another server, or a subscription to single rooms, has the calls
+	}
 	if err := s.server.Servers.Listen(ctx, client.ID(), share); err != nil {
 		return nil, err
 	}

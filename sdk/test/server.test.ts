@@ -157,7 +157,7 @@ describe("events", () => {
     one.on("room.joined", () => {});
     one.on("ledger.entry", () => {});
     await one.ready;
-    expect(node.subscriptions).toEqual([{ kinds: ["rooms", "seats", "money"], share: { of: 2, index: 1 }, after: {} }]);
+    expect(node.subscriptions).toEqual([{ kinds: ["rooms", "seats", "money"], share: { of: 2, index: 1 }, after: {}, calls: false }]);
     one.on("tournament.settled", () => {});
     await until(() => expect(node.subscriptions[1]?.kinds).toEqual(["rooms", "seats", "money", "tournaments"]));
     const given = start({ kinds: ["tournaments"] });
