@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import WebSocket from "ws";
 import { createClient } from "../src/client.js";
 import { init } from "../src/index.js";
+import { GameError, server as connectServer, type Positions, type Server as GameServer } from "../src/server/index.js";
 import type { Options, Parlor, Room } from "../src/types.js";
 import { MemoryStorage } from "./fake_service.js";
 import { startNode, type RealNode } from "./node.js";
@@ -444,3 +445,123 @@ describe("a real node", () => {
 
 const guestToken = (storage: MemoryStorage) =>
   JSON.parse([...storage.map].find(([key]) => /:1$/.test(key))![1]).accessToken;
+
+describe("a game's server", () => {
+  const servers: GameServer[] = [];
+  const errors: unknown[] = [];
+
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((one) => one.close()));
+    expect(errors.splice(0)).toEqual([]);
+  });
+
+  function serve(): GameServer {
+    const one = connectServer({ url: relay.url, key: node.serverKey, WebSocket });
+    one.on("error", (e) => errors.push(e));
+    servers.push(one);
+    return one;
+  }
+
+  it("hears each room once, is asked by players, and ends rooms, while its connection is cut", async () => {
+    const server = serve();
+    const heard: string[] = [];
+    for (const type of ["room.created", "room.joined", "room.started", "room.finished"] as const) {
+      server.on(type, ({ roomId }) => { heard.push(`${type} ${roomId}`); });
+    }
+    server.on("room.started", ({ roomId }) => server.setState(roomId, { moves: 0 }));
+    server.onCall("move", async ({ roomId, from, payload }) => {
+      const room = await server.room(roomId);
+      const moves = Number(room.shared?.value.moves) + payload.by;
+      if (payload.by < 1) throw new GameError("too_few", "One at least.");
+      await server.setState(roomId, { moves }, { version: room.shared!.version });
+      if (moves === 3) {
+        await server.finish(roomId, room.seats.map(({ userId }) => ({ userId, place: userId === from ? 1 : 2 })));
+      }
+      return { moves };
+    });
+    await server.ready;
+
+    const [ada, bob] = [as("ada"), as("bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const rooms: Room[] = [];
+    for (let n = 0; n < 3; n++) {
+      const room = await ada.rooms.create({ maxPlayers: 2, autoStart: true, settlement: "server" });
+      const other = await bob.rooms.join(room.roomId);
+      rooms.push(room);
+      if (!("moves" in room.shared.value)) await room.once("state");
+      expect(await other.call("move", { by: 1 })).toEqual({ moves: 1 });
+      await expect(room.call("move", { by: 0 })).rejects.toMatchObject({
+        code: "game_error", status: 422, data: { gameCode: "too_few" }, detail: "One at least.",
+      });
+      relay.cut();
+      await waitFor(() => server.state === "online" && ada.state === "online" && bob.state === "online", "all to come back");
+      expect(await room.call("move", { by: 1 })).toEqual({ moves: 2 });
+      expect(await other.call("move", { by: 1 })).toEqual({ moves: 3 });
+      await waitFor(() => room.status === "FINISHED", "the end of the room");
+    }
+    const expected = rooms.flatMap(({ roomId }) =>
+      ["created", "joined", "started", "finished"].map((type) => `room.${type} ${roomId}`));
+    await waitFor(() => heard.length >= expected.length, "all events");
+    expect(heard).toEqual(expected);
+  });
+
+  it("sends messages to a room and to a player", async () => {
+    const server = serve();
+    const ada = as("ada");
+    await Promise.all([server.ready, ada.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2 });
+    const inRoom = room.once("message");
+    await server.send(room, "hint", { x: 1 });
+    expect(await inRoom).toMatchObject({ from: null, op: "hint", payload: { x: 1 } });
+    const messages: unknown[] = [];
+    ada.on("message", (e) => { messages.push(e); });
+    await server.message(ada.user!.id, "gift", { gold: 1 });
+    await waitFor(() => messages.length > 0, "the message");
+    expect(messages).toEqual([{ op: "gift", payload: { gold: 1 } }]);
+    await server.cancel(room);
+    await waitFor(() => room.status === "CANCELLED", "the end of the room");
+  });
+
+  it("is missed at once, and finds its rooms when it comes", async () => {
+    const [ada, bob] = [as("ada"), as("bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2, autoStart: true, settlement: "server", visibility: "private" });
+    await expect(room.call("move", {})).rejects.toMatchObject({ code: "no_server", status: 503, retryable: true });
+    const server = serve();
+    const found: string[] = [];
+    server.onRoom(({ roomId, status }) => { if (status === "CREATED") found.push(roomId); });
+    await waitFor(() => found.includes(room.roomId), "the room");
+    server.onCall("slow", () => new Promise((resolve) => { setTimeout(resolve, 300); }));
+    await expect(room.call("slow", {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: "server_timeout", status: 504 });
+    await server.cancel(room);
+  });
+
+  it("goes on at its positions after a restart", async () => {
+    let saved: Positions | undefined;
+    const positions = { load: () => saved, save(next: Positions) { saved = next; } };
+    const heard: string[] = [];
+    const start = async () => {
+      const one = connectServer({ url: relay.url, key: node.serverKey, WebSocket, positions });
+      servers.push(one);
+      one.on("error", (e) => errors.push(e));
+      one.on("room.cancelled", ({ roomId }) => { heard.push(roomId); });
+      await one.ready;
+      return one;
+    };
+    await (await start()).close();
+    const ada = as("ada");
+    await ada.ready;
+    const rooms = [await ada.rooms.create({ maxPlayers: 2 }), await ada.rooms.create({ maxPlayers: 2 })];
+    await rooms[0].cancel();
+    const second = await start();
+    await rooms[1].cancel();
+    await waitFor(() => heard.length === 2, "both rooms");
+    await second.close();
+    const third = await start();
+    const last = await ada.rooms.create({ maxPlayers: 2 });
+    await last.cancel();
+    await waitFor(() => heard.length === 3, "the last room");
+    expect(heard).toEqual([...rooms, last].map(({ roomId }) => roomId));
+    await third.close();
+  });
+});
