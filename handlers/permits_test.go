@@ -720,7 +720,7 @@ func (m *meter) measureAdmin() {
 func (m *meter) measureWebhooks(path string) {
 	const body = `{"url":"https://127.0.0.1:9/","kinds":["rooms","seats","tournaments","money"]}`
 	for range 7 {
-		m.expect(201, "POST", m.gamePath()+"/webhooks", m.serverKey, body)
+		m.expect(201, "POST", m.gamePath()+"/webhooks", adminKey, body)
 	}
 	w := m.http(201, "POST "+path, m.serverKey, "", body)
 	m.setID("webhookId", w.text("webhookId"))

@@ -2,13 +2,14 @@
 -- changes nothing. A full store takes it too: else what was delivered would be delivered again.
 -- FLAGS     allow-oom
 -- KEYS      1 state  2 attempts  3 parked
--- ARGV      1 fence: of the leader  2 round: of the state that the leader read  3 most_attempts: that
---           are kept  4 most_parked: that are kept  5 attempts_count  6 parked_count  then the attempts, the parked
---           entries, and pairs of a field of the state and its value, '' for a field that goes
+-- ARGV      1 fence: of the leader  2 round: of the state that the leader read  3 most_attempts:
+--           that are kept  4 most_parked: that are kept  5 attempts_count  6 parked_count  then the
+--           attempts, the parked entries, and pairs of a field of the state and its value, '' for a
+--           field that goes
 -- CONFIRM   no: what is lost is delivered again
 -- RETURNS   ok stale
--- INVARIANT a leader with an older fence changes nothing, and neither does one that has not read the
---           newest round
+-- INVARIANT a leader with an older fence changes nothing, and neither does one that has not read
+--           the newest round
 local stored = redis.call('HMGET', state_key, 'fence', 'round')
 if tonumber(stored[1] or 0) > tonumber(fence) then return {'stale', 'fence'} end
 if (stored[2] or '') ~= round then return {'stale'} end

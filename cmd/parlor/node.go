@@ -277,8 +277,8 @@ func newNode(
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
-		Nodes:          n.nodes, Activity: n.activity, Webhooks: n.webhooks, ProfilingEnabled: s.ProfilingEnabled,
-		DevPages:        mode == config.ModeDev,
+		Nodes:          n.nodes, Activity: n.activity, Webhooks: n.webhooks,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		MetricsRegistry: metrics, Log: log,
 	})
 	if err != nil {

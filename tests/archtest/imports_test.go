@@ -65,7 +65,8 @@ var folderTable = []folderRow{
 		"handlers",
 		[]string{
 			"rooms", "competition", "realtime", "web", "internal/players", "internal/money", "internal/ops/activity",
-			"internal/ops/nodes", "internal/ops/readiness", "internal/ops/trail", "internal/store/events",
+			"internal/ops/nodes", "internal/ops/readiness", "internal/ops/trail", "internal/ops/webhooks",
+			"internal/store/events",
 			"internal/store/idempotency", "internal/base",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
@@ -169,6 +170,7 @@ var packageTable = []packageRow{
 		[]string{"internal/money/wallet"},
 		"moves money to winners and knows none of those who promise prizes",
 	},
+	{"internal/ops/webhooks", []string{"internal/ops/trail"}, "a webhook that is disabled leaves a record"},
 	{"internal/ops/upgrade", []string{"internal/ops/nodes"}, "compares what nodes report with the layout of the store"},
 	{
 		"competition/tournaments",
@@ -221,6 +223,7 @@ var libraryTable = []libraryRow{
 	},
 	{"github.com/golang-jwt", []string{"auth/"}, "tokens are verified in one place"},
 	{"github.com/MicahParks", []string{"auth/"}, "keys of outside issuers are parsed in one place"},
+	{"github.com/standard-webhooks", []string{"webhooks/"}, "messages are signed in one place"},
 	{"github.com/spf13", []string{"cmd/"}, "packages take values, not flags"},
 	{"go.yaml.in", []string{"cmd/"}, "packages take values, not files"},
 	{"github.com/klauspost/compress", []string{"archive/"}, "the archive is compressed"},

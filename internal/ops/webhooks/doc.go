@@ -8,8 +8,8 @@
 //
 // # Invariants
 //
-//   - An event at or before the stored position of its feed was delivered, was parked, or belongs to
-//     a room whose field WebhookBehind names a place before it.
+//   - An event at or before the stored position of its feed was delivered, was parked, or belongs
+//     to a room whose field WebhookBehind names a place before it.
 //   - An event of a room is sent after the one before it was delivered or parked.
 //   - A leader with an older fence, or one that has not read what staff put elsewhere, stores
 //     nothing.

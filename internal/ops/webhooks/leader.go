@@ -11,7 +11,6 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/feed"
-	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/leader"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
@@ -527,13 +526,4 @@ func (d *dispatcher) poll(t *target) {
 			t.pollAt = time.Now().Add(t.pollDelay)
 		}
 	})
-}
-
-// shardOf returns the shard of a feed's name.
-func (s *Service) shardOf(gameID int64, name string) (keys.Shard, bool) {
-	if name == "e" {
-		return keys.EconomyShard(gameID), true
-	}
-	shard, ok := keys.ParseShard(name)
-	return shard, ok && !shard.Paid()
 }

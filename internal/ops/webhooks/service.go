@@ -20,7 +20,6 @@ import (
 	"github.com/parlor-games/parlor/internal/money/ledger"
 	"github.com/parlor-games/parlor/internal/ops/trail"
 	"github.com/parlor-games/parlor/internal/store/feed"
-	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
@@ -142,8 +141,6 @@ func (s *Service) readEnds(ctx context.Context, gameID int64) (map[string]string
 func moneyPosition(number int64, nonce string) string {
 	return strconv.FormatInt(number, 10) + "-" + nonce
 }
-
-func (s *Service) shards(gameID int64) []keys.Shard { return feed.Shards(gameID, s.freeShards) }
 
 // countActive notes how many active webhooks a game has, for its feed and for the leader.
 func (s *Service) countActive(ctx context.Context, gameID int64) error {
@@ -350,8 +347,8 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID in
 	return s.store.remove(ctx, gameID, id)
 }
 
-// RotateSecret gives a webhook a new secret and returns it, only this once. Messages are signed with
-// both for 24 hours. It is for staff. It returns forbidden, game_not_found and webhook_not_found.
+// RotateSecret gives a webhook a new secret and returns it, only this once. Messages are signed
+// with both for 24 hours. It is for staff. It returns forbidden, game_not_found and webhook_not_found.
 func (s *Service) RotateSecret(ctx context.Context, caller principal.Caller, gameID int64, id string) (Created, error) {
 	if err := authorize(caller, gameID); err != nil {
 		return Created{}, err
@@ -396,9 +393,9 @@ func (s *Service) Test(ctx context.Context, caller principal.Caller, gameID int6
 	return a, s.store.addAttempt(context.WithoutCancel(ctx), gameID, id, a)
 }
 
-// Deliveries returns the newest attempts of a webhook, 200 at most, newest first: those of one state
-// or, for "", of all; those that were given up are listed by their own state alone. It is for staff.
-// It returns forbidden, game_not_found and webhook_not_found.
+// Deliveries returns the newest attempts of a webhook, 200 at most, newest first: those of one
+// state or, for "", of all; those that were given up are listed by their own state alone. It is for
+// staff. It returns forbidden, game_not_found and webhook_not_found.
 func (s *Service) Deliveries(
 	ctx context.Context, caller principal.Caller, gameID int64, id string, of AttemptState,
 ) ([]Attempt, error) {
@@ -480,8 +477,8 @@ func (s *Service) checkPositions(gameID int64, positions map[string]string) erro
 
 const replayPage = 1000
 
-// findTime returns the position behind the last event before a time in each feed, of the events that
-// are stored.
+// findTime returns the position behind the last event before a time in each feed, of the events
+// that are stored.
 func (s *Service) findTime(ctx context.Context, gameID int64, from time.Time) (map[string]string, error) {
 	positions := map[string]string{}
 	for _, shard := range s.shards(gameID) {

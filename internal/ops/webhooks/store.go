@@ -144,7 +144,8 @@ func decodeState(hash redisdb.Hash) (state, error) {
 	f := redisdb.NewFieldsOfHash("the state of a webhook", hash)
 	s := state{
 		round: f.Text(fieldRound), positions: map[string]string{}, behind: map[string]place{},
-		revived: f.Time(fieldRevived), failing: f.Time(fieldFailing), oldest: f.Time(fieldOldest), lastError: f.Text(fieldError), parked: f.Int(fieldParked),
+		revived: f.Time(fieldRevived), failing: f.Time(fieldFailing), oldest: f.Time(fieldOldest),
+		lastError: f.Text(fieldError), parked: f.Int(fieldParked),
 	}
 	for field, value := range hash.All {
 		switch feedName, room := keys.ParseWebhookField(field); {
@@ -233,6 +234,9 @@ type progress struct {
 	attempts []Attempt
 	parked   []parkedEvent
 	fields   map[string]string // of the state; "" for one that goes
+
+	positions map[string]string // by feed
+	places    map[string]*place // by room; nil for one that is not behind any more
 }
 
 // parkedEvent is an event that was given up, with what it takes to send it again.
@@ -244,7 +248,7 @@ type parkedEvent struct {
 // commit stores progress. It returns errReplaced, and redisdb.ErrStale when staff has put positions
 // elsewhere.
 func (s store) commit(ctx context.Context, gameID int64, webhookID string, p progress) error {
-	rest := make([]any, 0, len(p.attempts)+len(p.parked)+2*len(p.fields))
+	rest := make([]any, 0, len(p.attempts)+len(p.parked)+2*(len(p.fields)+len(p.positions)+len(p.places)))
 	for i := range p.attempts {
 		text, err := wire.Marshal(&p.attempts[i])
 		if err != nil {
@@ -261,6 +265,16 @@ func (s store) commit(ctx context.Context, gameID int64, webhookID string, p pro
 	}
 	for field, value := range p.fields {
 		rest = append(rest, field, value)
+	}
+	for name, position := range p.positions {
+		rest = append(rest, keys.WebhookPosition(name), position)
+	}
+	for room, at := range p.places {
+		value := ""
+		if at != nil {
+			value = at.String()
+		}
+		rest = append(rest, keys.WebhookBehind(room), value)
 	}
 	names := []string{
 		keys.WebhookState(gameID, webhookID), keys.WebhookAttempts(gameID, webhookID), keys.WebhookParked(gameID, webhookID),
@@ -356,4 +370,16 @@ func numberOf(position string) int64 {
 	text, _, _ := strings.Cut(position, "-")
 	number, _ := strconv.ParseInt(text, 10, 64)
 	return number
+}
+
+// shards returns the shards on which a game has feeds.
+func (s *Service) shards(gameID int64) []keys.Shard { return feed.Shards(gameID, s.freeShards) }
+
+// shardOf returns the shard of a feed's name.
+func (s *Service) shardOf(gameID int64, name string) (keys.Shard, bool) {
+	if name == "e" {
+		return keys.EconomyShard(gameID), true
+	}
+	shard, ok := keys.ParseShard(name)
+	return shard, ok && !shard.Paid()
 }

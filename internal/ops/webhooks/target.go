@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
-
-	"github.com/parlor-games/parlor/internal/store/keys"
 )
 
 const (
@@ -343,15 +341,16 @@ func (t *target) takeProgress(fence int64, now time.Time) progress {
 		fieldFailing: optionalMS(t.failing), fieldError: t.lastError, fieldOldest: optionalMS(t.oldest(now)),
 		fieldParked: strconv.FormatInt(t.parked, 10),
 	}
+	p.positions, p.places = make(map[string]string, len(t.feeds)), make(map[string]*place, len(t.dirty))
 	for _, c := range t.feeds {
 		if c.stored != "" {
-			p.fields[keys.WebhookPosition(c.name)] = c.stored
+			p.positions[c.name] = c.stored
 		}
 	}
 	for q := range t.dirty {
 		q.dirty = false
 		if len(q.events) == 0 && t.feeds[q.place.feed].isCaughtUp() {
-			p.fields[keys.WebhookBehind(q.name)] = ""
+			p.places[q.name] = nil
 			q.behind = false
 			delete(t.rooms, q.name)
 			continue
@@ -359,7 +358,7 @@ func (t *target) takeProgress(fence int64, now time.Time) progress {
 		if len(q.events) > 0 {
 			q.place.feed, q.place.after = q.events[0].feed.name, q.events[0].after
 		}
-		p.fields[keys.WebhookBehind(q.name)] = q.place.String()
+		p.places[q.name] = new(q.place)
 	}
 	clear(t.dirty)
 	t.attempts, t.gaveUp, t.changed = nil, nil, false

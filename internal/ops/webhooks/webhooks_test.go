@@ -252,11 +252,12 @@ func TestOnlyAllowedAddressesAreConnectedTo(t *testing.T) {
 	}
 	// Plain http is for the named networks alone.
 	address = "93.184.216.34"
-	w := testkit.Must(in.node(dialguard.Loopback, signingKey).Create(t.Context(), operator, game, webhooks.Input{
+	node := in.node(dialguard.Loopback, signingKey)
+	w := testkit.Must(node.Create(t.Context(), operator, game, webhooks.Input{
 		URL: "http://hook.example:" + port, Kinds: []string{"seats"},
 	}))(t)
-	if a := testkit.Must(in.node(dialguard.Loopback, signingKey).Test(t.Context(), operator, game, w.ID))(t); a.Error == nil ||
-		*a.Error != dialguard.ErrNotAllowed.Error() {
+	a := testkit.Must(node.Test(t.Context(), operator, game, w.ID))(t)
+	if a.Error == nil || *a.Error != dialguard.ErrNotAllowed.Error() {
 		t.Errorf("plain http to a public address: %+v", a)
 	}
 }

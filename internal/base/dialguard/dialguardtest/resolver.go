@@ -1,4 +1,4 @@
-// Package dialguardtest answers the questions of names in tests.
+// Package dialguardtest has a resolver of names for tests.
 package dialguardtest
 
 import (
