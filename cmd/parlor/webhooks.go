@@ -5,6 +5,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/money/ledger"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -18,7 +19,7 @@ func (n *node) newWebhooks(metrics *prometheus.Registry) *webhooks.Service {
 			if err != nil {
 				return nil, err
 			}
-			return wire.Marshal(exportedEntry{gameID, view})
+			return wire.Marshal(wallet.ExportedEntry{GameID: gameID, Entry: view})
 		},
 	}, webhooks.Options{
 		SigningKeys: revealKeys(n.settings.SigningKeys), Networks: n.settings.WebhookNetworks,
