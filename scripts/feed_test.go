@@ -5,9 +5,9 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/feed"
@@ -21,7 +21,7 @@ import (
 // A room without a feed must not pay for those with one.
 func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 	library := string(testkit.Must(os.ReadFile("lib_feed.lua"))(t))
-	appended := regexp.MustCompile(`(?m)^ *append_to_feed\(.*\n`)
+	added := regexp.MustCompile(`(?m)^ *(?:append_to_feed\(|fed_seq, ).*\n`)
 	eventType := regexp.MustCompile(`'((?:room|tournament)\.[a-z_]+)'`)
 	count := 0
 	for name, s := range scripts.All() {
@@ -42,7 +42,7 @@ func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 		count++
 		line, _, _ := strings.Cut(s.Source, "\n")
 		text, begins := strings.CutPrefix(with.Source, line+"\n"+library)
-		if !begins || line+"\n"+appended.ReplaceAllString(text, "") != s.Source {
+		if !begins || line+"\n"+added.ReplaceAllString(text, "") != s.Source {
 			t.Errorf("the text of %s with a feed differs in more than the feed", name)
 		}
 	}
@@ -54,16 +54,15 @@ func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
+		f.feeds = true
 		r, create := f.newRoom(values{"max_players": 2})
-		r.id = keys.NewRoomID(r.shard, time.Now(), true)
 		for user := range int64(2) {
 			f.setBalance(user+1, "1000", "0")
 		}
-		create = create.with(values{"room_id": r.id}).feeding()
 		create.want(scripts.OK)
 		create.want(scripts.OK) // a resend
-		r.call(scripts.RoomJoin, 2, values{}).feeding().want(scripts.OK)
-		r.call(scripts.RoomStart, 1, values{}).feeding().want(scripts.OK)
+		r.call(scripts.RoomJoin, 2, values{}).want(scripts.OK)
+		r.call(scripts.RoomStart, 1, values{}).want(scripts.OK)
 		var got []string
 		for i, text := range f.list(keys.Feed(r.shard, f.id)) {
 			entry := testkit.Must(feed.Parse(text))(t)
@@ -146,4 +145,40 @@ func TestABrokenFeedStopsNoRoom(t *testing.T) {
 			f.dropAll(c.tag())
 		}
 	}
+}
+
+func TestAFeedKeepsItsNewestEntriesAndWhatAWebhookWaitsFor(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for _, c := range []struct {
+			length  int    // before the event
+			kept    string // "" for no webhook
+			want    int    // entries afterwards
+			expects string
+		}{
+			{5118, "", 5119, "it is not full"},
+			{5119, "", 4096, "the newest stay"},
+			{5119, "5000", 4096, "the webhook has nearly all"},
+			{5119, "100", 5020, "what the webhook lacks stays"},
+			{99_327, "100", 98_976, "it lacks too much"},
+		} {
+			f := newFixture(t, db)
+			shard := keys.EconomyShard(f.id)
+			list, head := keys.Feed(shard, f.id), keys.FeedHead(shard, f.id)
+			const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('RPUSH', KEYS[1], i .. '-aaaaaaaa|x') end " +
+				"redis.call('HSET', KEYS[2], 'seq', ARGV[1]) return 1"
+			testkit.Check(t, db.Client.Eval(t.Context(), fill, []string{list, head}, c.length).Err())
+			if c.kept != "" {
+				number := testkit.Must(strconv.ParseInt(c.kept, 10, 64))(t)
+				testkit.Check(t, feed.SetKept(t.Context(), db, shard, f.id, number))
+			}
+			f.feeds = true
+			f.openRoom(values{})
+			first, _, _ := strings.Cut(testkit.Must(db.Client.LIndex(t.Context(), list, 0).Result())(t), "-")
+			length := testkit.Must(db.Client.LLen(t.Context(), list).Result())(t)
+			if want := strconv.Itoa(c.length + 1 - c.want + 1); int(length) != c.want || first != want {
+				t.Errorf("%s: %d entries from %s on; want %d from %s on", c.expects, length, first, c.want, want)
+			}
+			f.dropAll("{" + shard.String() + "}:")
+		}
+	})
 }
