@@ -43,7 +43,7 @@ type Settings struct {
 	LogLevel              slog.Level     `name:"log-level" hup:"1" default:"info" dev:"warn" oneof:"debug info warn error"`
 	InternalHosts         string         `name:"internal-hosts"`
 	TrustedProxies        []netip.Prefix `name:"trusted-proxies"`
-	WebhookNetworks       []netip.Prefix `name:"webhook-networks"`
+	WebhookNetworks       []netip.Prefix `name:"webhook-networks" dev:"127.0.0.0/8,::1/128"`
 	RateLimitsEnabled     bool           `name:"rate-limits" default:"on" hup:"1"`
 	AccessTTL             time.Duration  `name:"access-ttl" default:"15m" min:"5s" max:"1h"`
 	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`

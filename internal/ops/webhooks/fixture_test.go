@@ -73,12 +73,12 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-func install(t *testing.T) *installation {
+func install(t testing.TB) *installation {
 	t.Helper()
 	return installOn(t, redistest.Single(t), "")
 }
 
-func installOn(t *testing.T, db *redisdb.DB, url string) *installation {
+func installOn(t testing.TB, db *redisdb.DB, url string) *installation {
 	t.Helper()
 	in := &installation{db: db, url: url, numbers: map[keys.Shard]int{}}
 	log := slog.New(slog.NewJSONHandler(&in.log, nil))
@@ -136,7 +136,7 @@ func (in *installation) node(networks []netip.Prefix, signingKeys ...[]byte) *we
 func (in *installation) pass(d time.Duration) { in.ahead.Add(int64(d)) }
 
 // lead makes a node deliver, and returns a function that kills it.
-func (in *installation) lead(t *testing.T) (kill func()) {
+func (in *installation) lead(t testing.TB) (kill func()) {
 	t.Helper()
 	in.fences++
 	fence := in.fences
@@ -155,7 +155,7 @@ func (in *installation) lead(t *testing.T) (kill func()) {
 }
 
 // happen appends events of a room to the feed of a free shard.
-func (in *installation) happen(t *testing.T, shard int, rooms ...string) {
+func (in *installation) happen(t testing.TB, shard int, rooms ...string) {
 	t.Helper()
 	s := keys.FreeShard(shard)
 	var entries []any
