@@ -17,6 +17,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const room = `{"roomId":"<room>"}`
 	const board, adminBoard = "/api/v1/leaderboards/top", admin + "games/<game>/leaderboards/top"
 	const tour, adminTour = "/api/v1/tournaments/<tour>", admin + "games/<game>/tournaments/<tour>"
+	const adminWebhooks = admin + "games/<game>/webhooks"
 	const newTournament = `{"name":"New","format":"swiss","maxEntrants":8,"startsAt":"<soon>"}`
 	rows := []struct{ operation, body, want string }{
 		// The columns are: none, invalid, suspended, other game's player, other game's server; stranger,
@@ -29,7 +30,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST /api/v1/auth/link", `{"deviceSecret":"0123456789abcdef0123456789abcdef"}`,
 			"401 401 403 200 400 200 409 409 409 400 403",
 		},
-		{"POST /api/v1/auth/ticket", "", "                             401 401 403 200 403 200 200 200 200 403 403"},
+		{"POST /api/v1/auth/ticket", "", "                             401 401 403 200 200 200 200 200 200 200 403"},
 		{"GET /api/v1/me", "", "                                       401 401 403 200 403 200 200 200 200 403 403"},
 		{"PATCH /api/v1/me", "{}", "                                   401 401 403 200 403 200 200 200 200 403 403"},
 		{"DELETE /api/v1/me", "", "                                    401 401 403 204 403 204 204 204 204 403 403"},
@@ -67,6 +68,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			`"place":2}]}`, "401 401 403 404 404 404 403 403 403 409 403"},
 		{"POST " + session + "cancel", room, "                         401 401 403 404 404 404 404 403 200 409 409"},
 		{"POST " + session + "rematch", room, "                        401 401 403 404 403 404 404 409 409 403 403"},
+		{"POST " + session + "call", `{"roomId":"<room>","op":"x"}`, " 401 401 403 404 403 404 403 503 503 403 403"},
 		{"GET /api/v1/user-balance/token-balances", "", "              401 401 403 200 403 200 200 200 200 403 403"},
 		{"GET /api/v1/user-balance/ledger", "", "                      401 401 403 200 403 200 200 200 200 403 403"},
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "", "      401 401 403 404 403 201 201 201 201 403 403"},
@@ -149,6 +151,21 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + admin + "games", "", "                               401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "games/<game>", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
 		{"GET " + admin + "games/<game>/activity", "", "               401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"POST " + adminWebhooks, `{"url":"https://hook.example/","kinds":["rooms"]}`,
+			"401 401 403 403 404 403 403 403 403 201 201",
+		},
+		{"GET " + adminWebhooks, "", "                                      401 401 403 403 404 403 403 403 403 200 200"},
+		{"GET " + adminWebhooks + "/<webhook>", "", "                       401 401 403 403 404 403 403 403 403 200 200"},
+		{"PATCH " + adminWebhooks + "/<webhook>", "{}", "                   401 401 403 403 404 403 403 403 403 200 200"},
+		{"POST " + adminWebhooks + "/<webhook>/test", "", "                 401 401 403 403 404 403 403 403 403 200 200"},
+		{"POST " + adminWebhooks + "/<webhook>/rotate-secret", "", "        401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"POST " + adminWebhooks + "/<webhook>/replay", `{"parked":true}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{"GET " + adminWebhooks + "/<webhook>/deliveries", "", "            401 401 403 403 404 403 403 403 403 200 200"},
+		{"DELETE " + adminWebhooks + "/<webhook>", "", "                401 401 403 403 404 403 403 403 403 204 404"},
 		{"PATCH " + admin + "games/<game>", "{}", "                    401 401 403 403 404 403 403 403 403 200 200"},
 		{"POST " + admin + "games/<game>/server-keys", "", "           401 401 403 403 403 403 403 403 403 403 201"},
 		{"DELETE " + admin + "games/<game>/server-keys/x", "", "       401 401 403 403 403 403 403 403 403 403 400"},
@@ -201,6 +218,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 			"401 401 403 403 404 403 403 403 403 200 200",
 		},
+		{"POST " + admin + "users/<player>/messages", `{"op":"x"}`, "  401 401 403 403 404 403 403 403 403 202 202"},
 		{ // 409: the game's server has stored the first version
 			"PUT " + admin + "users/<player>/saves/main", `{"state":{}}`, "401 401 403 403 404 403 403 403 403 200 409",
 		},
@@ -213,7 +231,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"401 401 403 400 403 400 400 400 400 403 403",
 		}, // 400: not an upgrade
 		{"GET /api/v1/game-data/load", "", "                           401 401 403 400 403 400 400 400 400 403 403"},
-		{"GET /api/v1/realtime", "", "                                 401 401 403 400 403 400 400 400 400 403 403"},
+		{"GET /api/v1/realtime", "", "                                 401 401 403 400 400 400 400 400 400 400 403"},
 		{"GET /healthz", "", "                                         200 200 200 200 200 200 200 200 200 200 200"},
 		{"GET /readyz", "", "                                          200 200 200 200 200 200 200 200 200 200 200"},
 		{"GET /balancez", "", "                                        200 200 200 200 200 200 200 200 200 200 200"},
@@ -236,7 +254,8 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 				`{"maxPlayers":4,"minPlayers":1,"visibility":"private"}`)
 			f.expect(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
 			f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", friend.id), player.token, "")
-			fill := strings.NewReplacer(append(f.tournamentPlaceholders(row.operation, player, friend),
+			fill := strings.NewReplacer(append(append(f.tournamentPlaceholders(row.operation, player, friend),
+				f.webhookPlaceholders(row.operation)...),
 				"<game>", strconv.FormatInt(f.game, 10), "<player>", strconv.FormatInt(player.id, 10),
 				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
 				"<asset>", strconv.FormatInt(f.createSword(), 10))...)

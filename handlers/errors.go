@@ -42,7 +42,7 @@ func (rt *route) commonErrors() errorList {
 	for _, id := range pathIDsOf(rt.path) {
 		list = append(list, id.notFound)
 	}
-	if rt.idempotency != keyIgnored {
+	if rt.idempotency != keyIgnored && rt.idempotency != neverStored {
 		list = append(list, apierror.IdempotencyKeyReused)
 	}
 	if rt.hasKeyQuota() {

@@ -19,7 +19,7 @@ import (
 
 // socketOnly are the errors that only messages on a WebSocket get; asyncapi.yaml describes them.
 var socketOnly = []*apierror.Error{
-	apierror.SaveVersionNotFound,
+	apierror.SaveVersionNotFound, apierror.CallNotFound,
 }
 
 // withoutOperation are the errors of requests that no operation matches. One that /balancez

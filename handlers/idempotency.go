@@ -26,6 +26,7 @@ const (
 	byReceipt                                   // the script that makes the change stores its first reply
 	byReceiptKeyRequired                        // the same; without a key it is idempotency_key_required
 	byReceiptAlways                             // as byReceipt; a key is never refused for being one too many
+	neverStored                                 // the header is ignored: each try is another call of the game's server
 	byStoredResponse                            // the first response is stored, encrypted
 )
 
@@ -56,6 +57,9 @@ func trimDecimal(amount string) string {
 // true. Without a credential the key is ignored unless the input names an owner for it, because
 // callers at the same address must not share a key.
 func (r *request) claimIdempotencyKey(in any) (first response, found bool, err error) {
+	if r.route.idempotency == neverStored {
+		return response{}, false, nil
+	}
 	key, err := r.readIdempotencyKey()
 	if err != nil || key == "" {
 		return response{}, false, err

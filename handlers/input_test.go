@@ -93,7 +93,8 @@ func newRoomFixtureOn(t *testing.T, f *fixture, request string) (*fixture, playe
 	f.createBoard(ann.id)
 	f.createHeldSeason("held", ann.id)
 	free := f.expect(201, "POST", f.gamePath()+"/assets", f.serverKey, `{"name":"Free","tokenId":"GOLD","price":1}`)
-	return f, ann, strings.NewReplacer(append(f.tournamentPlaceholders(request, ann, bob), "<free>", free.text("id"),
+	return f, ann, strings.NewReplacer(append(append(f.tournamentPlaceholders(request, ann, bob),
+		f.webhookPlaceholders(request)...), "<free>", free.text("id"),
 		"<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
@@ -162,6 +163,19 @@ var validBodies = []struct {
 	},
 	{"POST /api/v1/admin/games/<game>/server-keys", "operator", `{}`, true},
 	{
+		"POST /api/v1/admin/games/<game>/webhooks", "server",
+		`{"url":"https://hook.example/","kinds":["rooms","money"],"description":"mine","active":false}`, false,
+	},
+	{
+		"PATCH /api/v1/admin/games/<game>/webhooks/<webhook>", "server",
+		`{"version":0,"url":"https://hook.example/","kinds":["seats"],"description":"mine","active":false}`, false,
+	},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/test", "server", `{}`, true},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/rotate-secret", "server", `{}`, true},
+	{
+		"POST /api/v1/admin/games/<game>/webhooks/<webhook>/replay", "server", `{"positions":{"r0":"0-0"}}`, false,
+	},
+	{
 		"POST /api/v1/admin/games/<game>/assets", "server",
 		`{"name":"Bow","tokenId":"GOLD","price":1,"stock":5,"perUserLimit":1,"metadata":{}}`, false,
 	},
@@ -217,6 +231,8 @@ var validBodies = []struct {
 			`"rounds":1,"lateJoinRounds":0,"room":{},"seeding":"random","noShowSeconds":60,` +
 			`"matchTimeoutSeconds":60,"draws":"half","noCheckIn":"refund","visibility":"public","metadata":{}}`, false,
 	},
+	{"POST /api/v1/game-session/call", "ann", `{"roomId":"<room>","op":"x","timeoutMs":100}`, false},
+	{"POST /api/v1/admin/users/<ann>/messages", "server", `{"op":"x"}`, false},
 	{"POST " + gameTournaments + "/<tour>/start", "server", `{}`, true},
 	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{"reason":"a flood"}`, true},
 	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{"reason":"a bot"}`, true},

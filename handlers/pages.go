@@ -40,21 +40,26 @@ func (s *Server) handlePages(prefix string, section *web.Site) {
 	s.engine.GET(prefix+"/*file", handle)
 }
 
-// handleGameServer adds the game server of the demo to the router. In production a game's server
-// has an address of its own.
-func (s *Server) handleGameServer(prefix string) {
-	handle := s.ginHandler(&route{path: prefix, handle: func(r *request) (response, error) {
-		s.GameServer.ServeHTTP(r.Writer, r.Request)
-		return response{written: true}, nil
-	}})
-	s.engine.GET(prefix, handle)
-	s.engine.GET(prefix+"/*path", handle)
-	s.engine.POST(prefix+"/*path", handle)
+// DemoGame is what the page of the demo has to know of its game. The page of another game has such
+// values built in.
+type DemoGame struct {
+	GameID       int64  `json:"gameId"`
+	EntryTokenID int64  `json:"entryTokenId"` // of the entry fee
+	Entry        string `json:"entry"`        // the entry fee, a decimal
 }
+
+// demoGamePath is where the page of the demo finds its game.
+const demoGamePath = "/play/game.json"
+
+// SetDemoGame lets the demo play a game, once there is one.
+func (s *Server) SetDemoGame(g DemoGame) { s.demoGame.Store(&g) }
 
 // servePage sends a file of a section. For an unknown path it sends browsers an HTML page and other
 // clients a problem document.
 func (r *request) servePage(section *web.Site) (response, error) {
+	if game := r.server.demoGame.Load(); game != nil && r.Request.URL.Path == demoGamePath {
+		return okResponse(game), nil
+	}
 	if !section.Has(r.Request.URL.Path) && !strings.Contains(r.Request.Header.Get("Accept"), "text/html") {
 		return response{}, apierror.RouteNotFound
 	}

@@ -66,7 +66,7 @@ func TestTheDemoIsNotServedInProduction(t *testing.T) {
 		t.Errorf("/play is %d %.200s", page.StatusCode, body)
 	}
 	f.expectError(http.StatusNotFound, "not_found", "GET", "/play", "", "")
-	f.expectError(http.StatusNotFound, "not_found", "GET", "/referee", "", "")
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/play/game.json", "", "")
 }
 
 func TestTheSDKIsServedToOtherOrigins(t *testing.T) {

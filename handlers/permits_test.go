@@ -284,7 +284,7 @@ func (m *meter) message(p player, s *testSocket, messageType, data string) recei
 }
 
 func (m *meter) permitsLeft(p player) (left int64) {
-	for _, class := range []ratelimit.Class{ratelimit.Read, ratelimit.Write} {
+	for _, class := range []ratelimit.Class{ratelimit.Read, ratelimit.Write, ratelimit.Call} {
 		left += m.deps.Limiter.Charge(class, m.caller(p).ActorID(), 0).Remaining
 	}
 	return left
@@ -355,6 +355,7 @@ func (m *meter) measureRooms() {
 	m.http(200, "POST "+session+"state", server, "", fmt.Sprintf(`{"roomId":%q,"patch":{"a":%q}}`, room, largeState))
 	m.http(200, "GET "+session+"get", players[2].token, "?roomId="+room, "")
 	m.measureRoomMessages(room, players[5], players[6])
+	m.measureCalls(room, players[6])
 	m.http(200, "GET "+adminEvents, adminKey, "", "")
 	seated := slices.Concat(players[:3], players[5:])
 	m.http(200, "POST "+session+"finish", server, "", fmt.Sprintf(`{"roomId":%q,"results":%s}`, room, placements(seated)),
@@ -427,6 +428,21 @@ func (m *meter) measureRoomMessages(room string, host, p player) {
 	m.costs["room.send"] = c
 	s.disconnect()
 	h.disconnect()
+}
+
+// measureCalls measures calls of a server that replies at once.
+func (m *meter) measureCalls(room string, p player) {
+	server := m.dialServer(m.serverKey)
+	server.subscribe(room, "")
+	payload := `"` + strings.Repeat("x", 8<<10-2) + `"`
+	stop := server.answerAll(`"payload":` + payload)
+	call := callBody(room, "x", `,"payload":`+payload)
+	s := m.dialRealtime(p)
+	m.message(p, s, "room.call", call)
+	m.http(200, "POST /api/v1/game-session/call", p.token, "", call)
+	stop()
+	s.disconnect()
+	server.disconnect()
 }
 
 // measureBoards measures what concerns leaderboards, on one with the most shards, whose entries
@@ -680,6 +696,7 @@ func (m *meter) measureAdmin() {
 	key := m.http(201, "POST "+admin+"games/{gameId}/server-keys", adminKey, "", "")
 	m.setID("keyId", key.text("game.serverKeys.1.id"))
 	m.http(200, "GET "+admin+"games/{gameId}/activity", m.serverKey, "", "")
+	m.measureWebhooks(admin + "games/{gameId}/webhooks")
 	m.http(200, "GET "+admin+"games/{gameId}/ledger", adminKey, "?limit=100", "")
 	m.http(200, "POST "+admin+"games/{gameId}/accept-audit", adminKey, "", `{"reason":"x"}`)
 	m.http(201, "POST "+admin+"tokens", adminKey, "", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`)
@@ -687,6 +704,8 @@ func (m *meter) measureAdmin() {
 	m.http(200, "GET "+admin+"tokens/{tokenId}", adminKey, "", "")
 	m.http(200, "PATCH "+admin+"tokens/{tokenId}", adminKey, "", "{}")
 	m.http(200, "GET "+admin+"nodes", adminKey, "", "")
+	m.http(202, "POST "+admin+"users/{userId}/messages", m.serverKey, "", `{"op":"x","payload":"`+
+		strings.Repeat("x", 4<<10-2)+`"}`)
 	m.http(200, "GET "+admin+"trail", adminKey, "?limit=100", "")
 	m.http(200, "GET "+admin+"audit", adminKey, "", "")
 	m.http(201, "POST "+admin+"console-links", adminKey, "", "")
@@ -695,6 +714,25 @@ func (m *meter) measureAdmin() {
 	for _, path := range []string{"/healthz", "/balancez", "/readyz", "/openapi.yaml", "/asyncapi.yaml"} {
 		m.http(200, "GET "+path, "", "", "")
 	}
+}
+
+// measureWebhooks measures the last webhook that a game may have.
+func (m *meter) measureWebhooks(path string) {
+	const body = `{"url":"https://127.0.0.1:9/","kinds":["rooms","seats","tournaments","money"]}`
+	for range 7 {
+		m.expect(201, "POST", m.gamePath()+"/webhooks", adminKey, body)
+	}
+	w := m.http(201, "POST "+path, m.serverKey, "", body)
+	m.setID("webhookId", w.text("webhookId"))
+	m.http(200, "GET "+path, m.serverKey, "", "")
+	one := path + "/{webhookId}"
+	m.http(200, "GET "+one, m.serverKey, "", "")
+	m.http(200, "PATCH "+one, m.serverKey, "", `{"active":true}`)
+	m.http(200, "POST "+one+"/test", m.serverKey, "", "")
+	m.http(200, "POST "+one+"/rotate-secret", m.serverKey, "", "")
+	m.http(200, "POST "+one+"/replay", m.serverKey, "", `{"from":"2020-01-01T00:00:00Z"}`)
+	m.http(200, "GET "+one+"/deliveries", m.serverKey, "", "")
+	m.http(204, "DELETE "+one, m.serverKey, "", "")
 }
 
 // TestNoPermitCostsMoreThanItsCeiling sends every request and message at its largest input, and

@@ -52,7 +52,7 @@ func (r *request) problemResponse(err error) response {
 	switch {
 	case unexpected && !errors.Is(err, context.Canceled):
 		r.logError(slog.LevelError, "request failed", err)
-	case apiErr.Status == http.StatusServiceUnavailable:
+	case apiErr.Status == http.StatusServiceUnavailable && !apiErr.Is(apierror.NoServer):
 		if r.route.rateLimitClass != "" { // not a check of a balancer
 			r.server.countUnavailable(apiErr)
 		}

@@ -42,6 +42,7 @@ func realtimeMessages() map[string]messageType {
 		"room.subscribe":    {ratelimit.Read, decodeDataThen(subscribeToRoom)},
 		"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
 		relayMessageType:    {ratelimit.Read, decodeDataThen(sendMessage)},
+		"room.call":         {ratelimit.Call, decodeDataThen(callServerByMessage)},
 		"room.state.set":    {ratelimit.Write, decodeDataThen(setStateByMessage)},
 		"room.turn.set":     {ratelimit.Write, decodeDataThen(setTurnByMessage)},
 		"user.subscribe":    {ratelimit.Read, decodeDataThen(resumeUserEvents)},
@@ -227,7 +228,7 @@ func (s *clientHandler) roomSubscription(messageType string, room rooms.Head, af
 			return s.server.roomSnapshot(ctx, roomID)
 		},
 	}
-	if room.Visibility == rooms.Private {
+	if room.Visibility == rooms.Private && s.caller.Role == principal.Player {
 		sub.Authorize = func(ctx context.Context) error {
 			return s.server.Rooms.GetHeads(ctx, s.caller, roomID)[0].Err
 		}
@@ -259,7 +260,7 @@ type roomsSubscribedData struct {
 func (s *clientHandler) subscribeToRooms(
 	ctx context.Context, client *realtime.Client, m *message, starts []roomStart,
 ) error {
-	if most := s.server.RealtimeHub.TopicsPerConnection(); len(starts) > most {
+	if most := s.endpoint.socketKind.Limits().TopicsPerMessage; len(starts) > most {
 		return apierror.InvalidRequest.WithField("rooms", "range", fmt.Sprintf("may have at most %d rooms", most))
 	}
 	s.chargePermits(ratelimit.Read, len(starts)-1)

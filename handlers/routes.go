@@ -20,6 +20,7 @@ type route struct {
 	query            []string // its query parameters; any other one is an error
 	handle           func(*request) (response, error)
 	action           string    // of the trail: the operationId; "" for one by which staff changes nothing
+	asksServer       bool      // it waits for the game's server, for up to calls.MaxTimeout
 	isRoutine        bool      // a game's server does it thousands of times a minute, and it moves no money
 	ownErrors        errorList // that handle returns beyond those of commonErrors
 
@@ -129,10 +130,14 @@ func (s *Server) routes() []route {
 
 		tournament      = "/api/v1/tournaments/{tournamentId}"
 		adminTournament = admin + "games/{gameId}/tournaments/{tournamentId}"
+
+		adminWebhook = admin + "games/{gameId}/webhooks/{webhookId}"
 	)
 	tournamentErrors := errorList{apierror.GameNotFound}
 	entrantErrors := tournamentErrors.and(apierror.TournamentClosed, apierror.NotEntrant, apierror.Disqualified)
 	readBoard, readTournament := reading(boardOf, s.getBoard), reading(tournamentOf, s.getTournament)
+	webhookErrors := errorList{apierror.WebhookNotFound}
+	readWebhook := reading(s.authorizedPathGame, s.getWebhook)
 	readAsset := reading(s.authorizedPathGame, s.getAsset)
 	list := []route{
 		{
@@ -157,7 +162,7 @@ func (s *Server) routes() []route {
 			ownErrors: errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
 		{
-			method: post, path: "/api/v1/auth/ticket", callers: player, rateLimitClass: ratelimit.Socket,
+			method: post, path: "/api/v1/auth/ticket", callers: player | server, rateLimitClass: ratelimit.Socket,
 			handle: withoutBody(s.issueTicket),
 		},
 
@@ -285,6 +290,13 @@ func (s *Server) routes() []route {
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			),
+		},
+		{
+			method: post, path: session + "call", callers: player, rateLimitClass: ratelimit.Call, idempotency: neverStored,
+			asksServer: true, handle: withBody(s.callServer),
+			ownErrors: errorList{
+				apierror.RoomNotFound, apierror.NotParticipant, apierror.GameError, apierror.NoServer, apierror.ServerTimeout,
+			},
 		},
 
 		{
@@ -597,6 +609,10 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
+			method: post, path: admin + "users/{userId}/messages",
+			handle: withBody(readingWith(s.visiblePathUser, s.sendUserMessage)), action: "sendUserMessage", isRoutine: true,
+		},
+		{
 			method: get, path: admin + "rooms", durabilityHeader: true, query: []string{"gameId", "status", "limit", "cursor"},
 			handle: reading(roomListOf, s.listRoomsAsAdmin), ownErrors: listErrors,
 		},
@@ -614,6 +630,39 @@ func (s *Server) routes() []route {
 		{
 			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
 			query: []string{"limit", "cursor"}, handle: reading(s.authorizedPathGame, s.listGameLedger),
+		},
+		{
+			method: post, path: admin + "games/{gameId}/webhooks",
+			handle: withBody(readingWith(s.authorizedPathGame, s.createWebhook)), action: "createWebhook",
+			ownErrors: errorList{apierror.LimitReached},
+		},
+		{method: get, path: admin + "games/{gameId}/webhooks", handle: reading(s.authorizedPathGame, s.listWebhooks)},
+		{method: get, path: adminWebhook, handle: readWebhook, ownErrors: webhookErrors},
+		{
+			method: patch, path: adminWebhook, handle: withBody(readingWith(s.authorizedPathGame, s.patchWebhook)),
+			action: "patchWebhook", readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: del, path: adminWebhook, handle: reading(s.authorizedPathGame, s.deleteWebhook),
+			action: "deleteWebhook", readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/test", handle: withoutBody(reading(s.authorizedPathGame, s.testWebhook)),
+			action: "testWebhook", ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/rotate-secret",
+			handle: withoutBody(reading(s.authorizedPathGame, s.rotateWebhookSecret)), action: "rotateWebhookSecret",
+			readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/replay",
+			handle: withBody(readingWith(s.authorizedPathGame, s.replayWebhook)), action: "replayWebhook",
+			ownErrors: webhookErrors,
+		},
+		{
+			method: get, path: adminWebhook + "/deliveries", query: []string{"state"},
+			handle: reading(s.authorizedPathGame, s.listWebhookDeliveries), ownErrors: webhookErrors,
 		},
 		{
 			method: get, path: admin + "games/{gameId}/activity", handle: reading(s.authorizedPathGame, s.listGameActivity),
@@ -649,8 +698,8 @@ func (s *Server) routes() []route {
 			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.saveEndpoint), ownErrors: socketErrors,
 		},
 		{
-			method: get, path: realtimePath, callers: player | orTicket, rateLimitClass: ratelimit.Socket,
-			query: []string{"ticket", "protocol"}, handle: s.upgradeHandler(s.realtimeEndpoint), ownErrors: socketErrors,
+			method: get, path: realtimePath, callers: player | server | orTicket, rateLimitClass: ratelimit.Socket,
+			query: []string{"ticket", "protocol"}, handle: s.openRealtimeSocket, ownErrors: socketErrors,
 		},
 
 		{method: get, path: "/healthz", handle: s.healthz},

@@ -31,11 +31,14 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/realtime"
@@ -43,9 +46,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 )
-
-// GameServerPath is where the demo reaches its game server.
-const GameServerPath = "/referee"
 
 // Deps is everything that a Server needs. All of it is required, but what is for development.
 type Deps struct {
@@ -69,15 +69,17 @@ type Deps struct {
 	Accounts    *accounts.Service
 	Trail       *trail.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
+	Servers     *servers.Service
+	Calls       *calls.Service
 	Nodes       *nodes.Service
 	Activity    *activity.Service
+	Webhooks    *webhooks.Service
 
 	Durability       string               // "memory", "disk" or "replica": the mode of the installation
 	AllowMoney       func() error         // returns store_unavailable while money is stopped; nil: never
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
 	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
-	GameServer       http.Handler         // of the demo, at GameServerPath; nil in production
 	InternalHosts    []string             // public names of the internal listener, in lower case
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
@@ -100,6 +102,7 @@ type Server struct {
 	requestMetrics         *requestMetrics
 	saveEndpoint           *socketEndpoint
 	realtimeEndpoint       *socketEndpoint
+	serverEndpoint         *socketEndpoint
 	liveBoards             *leaderboards.Live
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
@@ -109,7 +112,8 @@ type Server struct {
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
 	refusesSockets         atomic.Bool
-	requests, failures     atomic.Int64 // since the start
+	demoGame               atomic.Pointer[DemoGame] // nil: none
+	requests, failures     atomic.Int64             // since the start
 }
 
 // New returns the server of a node. It returns an error for metrics that are registered already.
@@ -136,18 +140,26 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.liveBoards = deps.Boards.NewLive(boardAudience{deps.RealtimeHub})
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
+	s.serverEndpoint = s.newServerEndpoint()
+	for _, c := range serverMetrics(s.serverEndpoint.socketKind) {
+		if err = deps.MetricsRegistry.Register(c); err != nil {
+			return nil, err
+		}
+	}
 	for _, rt := range s.routes() {
 		if rt.action != "" {
 			s.recordInTrail(&rt)
+		}
+		if message, ok := serverOperations[rt.path]; ok {
+			operation := rt
+			operation.rateLimitClass = ratelimit.ServerMessages
+			s.serverEndpoint.operations[message] = &operation
 		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
 	s.handleRoot()
 	for prefix, section := range s.pages() {
 		s.handlePages(prefix, section)
-	}
-	if s.GameServer != nil {
-		s.handleGameServer(GameServerPath)
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
@@ -251,7 +263,7 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	rt.pathIDs = pathIDsOf(rt.path)
 	return func(c *gin.Context) {
 		start := time.Now()
-		if conn := clientConnOf(c.Request); conn != nil {
+		if conn := clientConnOf(c.Request); conn != nil && !rt.asksServer {
 			conn.inChange.Store(true)
 			defer conn.inChange.Store(false)
 		}
@@ -411,7 +423,7 @@ const slowRequestDuration = time.Second
 // logRequest logs a slow request as a warning, one a second at most, and all others at the level
 // debug. A request that was slow because the store was down is not logged as slow.
 func (s *Server) logRequest(r *request, duration time.Duration) {
-	if duration > slowRequestDuration && s.Readiness.ServedSince(r.startedAt) {
+	if duration > slowRequestDuration && !r.route.asksServer && s.Readiness.ServedSince(r.startedAt) {
 		s.slowLogLimit.Do(func() { s.writeRequestLine(r, slog.LevelWarn, duration) })
 		return
 	}

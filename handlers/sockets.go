@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/realtime"
 )
@@ -32,6 +34,10 @@ type socketEndpoint struct {
 	socketKind *realtime.SocketKind
 	handlers   map[string]messageType                                  // by message type
 	onOpen     func(context.Context, *clientHandler, *realtime.Client) // before the first message; may be nil
+	onClose    func(*clientHandler, *realtime.Client)                  // after the last message; may be nil
+	operations map[string]*route                                       // by message type: those that HTTP has too
+	// rateLimitClass is the class in which all messages count that have one; "": each in its own.
+	rateLimitClass ratelimit.Class
 	// onBinary handles a binary frame; nil: none may come.
 	onBinary func(ctx context.Context, s *clientHandler, client *realtime.Client, raw []byte) error
 }
@@ -50,7 +56,7 @@ type noReplyMarker struct{}
 
 var noReply any = noReplyMarker{}
 
-// clientHandler is a player on a socket.
+// clientHandler is a player, or a server of a game, on a socket.
 type clientHandler struct {
 	server    *Server
 	endpoint  *socketEndpoint
@@ -60,8 +66,9 @@ type clientHandler struct {
 
 	// Owned by the callbacks of the socket, which are called one after the other.
 	credential auth.Authentication
-	stopWatch  func()            // of the player's session; nil until the socket is open
+	stopWatch  func()            // of the session; nil until the socket is open
 	roomIDs    map[uint16]string // by the index of binary frames; nil: none
+	calls      *calls.Caller     // of the player's calls; nil: none yet
 	// onRelayError tells the client that messages were not published; nil: it has sent none.
 	onRelayError func(error)
 }
@@ -71,6 +78,7 @@ type message struct {
 	ID   string    `json:"id"`
 	Type string    `json:"type"`
 	Data rawMember `json:"data"`
+	Key  *string   `json:"key"` // Idempotency-Key of an operation; nil: none
 
 	dataJSON wire.RawJSON // a part of the frame, which is there only while the message is handled
 }
@@ -104,6 +112,8 @@ type socketReply struct {
 	OK      bool     `json:"ok"`
 	Data    any      `json:"data,omitzero"`
 	Error   *problem `json:"error,omitzero"`
+	// Replayed is set for the first answer to a key, sent again.
+	Replayed bool `json:"replayed,omitzero"`
 }
 
 // The limits of every kind of socket.
@@ -117,40 +127,41 @@ const (
 
 // upgradeHandler returns the handler of the request that opens a socket.
 func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (response, error) {
-	return func(r *request) (response, error) {
-		if e.refusesSockets.Load() {
-			return response{}, r.setRetryAfter(apierror.Draining)
-		}
-		if err := r.checkOrigin(); err != nil {
-			return response{}, err
-		}
-		q := r.query()
-		protocol := q.id("protocol")
-		if err := q.err(); err != nil {
-			return response{}, err
-		}
-		s := &clientHandler{
-			server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path, address: r.addressIdentity(),
-			credential: r.credential,
-		}
-		callbacks := realtime.ClientOptions{
-			UserID: r.caller.UserID, ExpiresAt: r.credential.ExpiresAt,
-			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused, OnClose: s.onClose,
-		}
-		if endpoint.onBinary != nil {
-			callbacks.OnBinary = s.onBinary
-		}
-		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
-		if protocol != 0 && protocol != protocolVersion {
-			callbacks.OnOpen = func(_ context.Context, client *realtime.Client) {
-				client.Close(realtime.CloseProtocolTooOld, "this server speaks protocol 1")
-			}
-		}
-		if err := endpoint.socketKind.Serve(r.Writer, r.Request, callbacks); err != nil {
-			return response{}, r.setRetryAfter(err)
-		}
-		return response{written: true}, nil
+	return func(r *request) (response, error) { return e.openSocket(r, endpoint) }
+}
+
+func (e *Server) openSocket(r *request, endpoint *socketEndpoint) (response, error) {
+	if e.refusesSockets.Load() {
+		return response{}, r.setRetryAfter(apierror.Draining)
 	}
+	if err := r.checkOrigin(); err != nil {
+		return response{}, err
+	}
+	q := r.query()
+	protocol := q.id("protocol")
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	s := &clientHandler{
+		server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path, address: r.addressIdentity(),
+		credential: r.credential,
+	}
+	options := socketOwner(r.caller)
+	options.ExpiresAt = r.credential.ExpiresAt
+	options.OnOpen, options.OnMessage, options.OnRefused, options.OnClose = s.onOpen, s.onMessage, s.onRefused, s.onClose
+	if endpoint.onBinary != nil {
+		options.OnBinary = s.onBinary
+	}
+	// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
+	if protocol != 0 && protocol != protocolVersion {
+		options.OnOpen = func(_ context.Context, client *realtime.Client) {
+			client.Close(realtime.CloseProtocolTooOld, "this server speaks protocol 1")
+		}
+	}
+	if err := endpoint.socketKind.Serve(r.Writer, r.Request, options); err != nil {
+		return response{}, r.setRetryAfter(err)
+	}
+	return response{written: true}, nil
 }
 
 // setRetryAfter sets the header Retry-After if err is retryable. It returns err.
@@ -241,9 +252,15 @@ func replaceToken(
 	return expiryData{credential.ExpiresAt.UTC()}, nil
 }
 
-func (s *clientHandler) onClose(*realtime.Client) {
+func (s *clientHandler) onClose(client *realtime.Client) {
 	if s.stopWatch != nil {
 		s.stopWatch()
+	}
+	if s.calls != nil {
+		s.calls.Close()
+	}
+	if s.endpoint.onClose != nil {
+		s.endpoint.onClose(s, client)
 	}
 }
 
@@ -295,25 +312,29 @@ func (s *clientHandler) handleFrame(ctx context.Context, client *realtime.Client
 	m := new(message)
 	err := m.parse(raw)
 	var data any
+	var replayed bool
 	if err == nil {
-		data, err = s.dispatch(ctx, client, m)
+		data, replayed, err = s.handleMessage(ctx, client, m)
 	}
 	switch {
 	case errors.Is(err, realtime.ErrClosed):
 		return nil
 	case err != nil:
-		return s.errorReply(m, err)
+		reply := s.errorReply(m, err)
+		reply.Replayed = replayed
+		return reply
 	case data == noReply:
 		return nil
 	default:
-		return &socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}
+		return &socketReply{ReplyTo: m.replyTo(), OK: true, Data: data, Replayed: replayed}
 	}
 }
 
 func (s *clientHandler) dispatch(ctx context.Context, client *realtime.Client, m *message) (any, error) {
 	messageType, ok := s.endpoint.handlers[m.Type]
 	if !ok {
-		types := strings.Join(slices.Sorted(maps.Keys(s.endpoint.handlers)), ", ")
+		known := slices.AppendSeq(slices.Collect(maps.Keys(s.endpoint.handlers)), maps.Keys(s.endpoint.operations))
+		types := strings.Join(slices.Sorted(slices.Values(known)), ", ")
 		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+types)
 	}
 	if err := s.takeRateLimit(ctx, messageType.rateLimitClass); err != nil {
@@ -329,7 +350,7 @@ const bytesPerPermit = 32 << 10
 // takeRateLimit counts a message against the limit of a class, which it shares with requests. It
 // returns rate_limited with the member retryAfterSeconds.
 func (s *clientHandler) takeRateLimit(ctx context.Context, class ratelimit.Class) error {
-	if class == "" {
+	if class = s.countedIn(class); class == "" {
 		return nil
 	}
 	key, limited := s.rateLimitKey(class)
@@ -342,6 +363,7 @@ func (s *clientHandler) takeRateLimit(ctx context.Context, class ratelimit.Class
 
 // chargePermits takes more permits for a message that is worth several.
 func (s *clientHandler) chargePermits(class ratelimit.Class, permits int) {
+	class = s.countedIn(class)
 	if key, limited := s.rateLimitKey(class); limited && permits > 0 {
 		s.server.Limiter.Charge(class, key, int64(permits))
 	}
@@ -351,6 +373,14 @@ func (s *clientHandler) chargePermits(class ratelimit.Class, permits int) {
 // save.
 func (s *clientHandler) chargeBytes(class ratelimit.Class, size int) {
 	s.chargePermits(class, size/bytesPerPermit)
+}
+
+// countedIn returns the class in which messages of a class count on this socket.
+func (s *clientHandler) countedIn(class ratelimit.Class) ratelimit.Class {
+	if class == "" {
+		return ""
+	}
+	return cmp.Or(s.endpoint.rateLimitClass, class)
 }
 
 // rateLimitKey returns by whom a message counts in a class; false when the class has no limit.
@@ -445,7 +475,7 @@ func (s *clientHandler) errorReply(m *message, err error) *socketReply {
 	}
 	if unexpected && !errors.Is(err, context.Canceled) {
 		log(slog.LevelError, "message failed")
-	} else if apiErr.Status == http.StatusServiceUnavailable {
+	} else if apiErr.Status == http.StatusServiceUnavailable && !apiErr.Is(apierror.NoServer) {
 		s.server.countUnavailable(apiErr)
 		s.server.outageLogLimit.Do(func() { log(slog.LevelWarn, "message not served") })
 	}

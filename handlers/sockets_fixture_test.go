@@ -35,7 +35,10 @@ type testSocket struct {
 	events []received // that came before the expected reply
 	end    chan struct{}
 	err    error // why it ended
-	lastID int
+
+	// isServer is set by a server's hello. Its messages are not those of the contract of players.
+	isServer bool
+	lastID   int
 }
 
 // received is an event or a reply.
@@ -45,6 +48,7 @@ type received struct {
 	RoomID   string         `json:"roomId"`
 	Seq      int64          `json:"seq"`
 	Position string         `json:"position"`
+	Feed     string         `json:"feed"`
 	ReplyTo  *string        `json:"replyTo"`
 	OK       *bool          `json:"ok"` // nil: it is an event
 	RawData  wire.RawJSON   `json:"data"`
@@ -203,6 +207,18 @@ func (f *fixture) newNode() *fixture {
 	return other
 }
 
+// serverFrameName returns the contract's name of a frame to a server.
+func serverFrameName(r received) string {
+	switch {
+	case r.Type == "hello":
+		return "serverHello"
+	case r.Feed != "" && (strings.HasPrefix(r.Type, "room.") || strings.HasPrefix(r.Type, "tournament.")):
+		return "feedEvent"
+	default:
+		return r.Type
+	}
+}
+
 func (s *testSocket) listen() {
 	defer close(s.end)
 	for {
@@ -217,9 +233,15 @@ func (s *testSocket) listen() {
 		}
 		for _, raw := range batch {
 			r := parseReceived(s.t, raw)
-			if r.OK == nil {
+			if r.Type == "hello" && r.Data["role"] == "server" {
+				s.isServer = true
+			}
+			switch {
+			case s.isServer && r.OK == nil:
+				recordExchanged(s.t, serverFrameName(r), raw)
+			case r.OK == nil:
 				recordExchanged(s.t, r.Type, raw)
-			} else if !*r.OK {
+			case !*r.OK:
 				recordExchanged(s.t, "refused", raw)
 			}
 			s.in <- r
@@ -309,8 +331,12 @@ func (s *testSocket) requestWithID(id, messageType, data string) received {
 	if r.ReplyTo == nil || *r.ReplyTo != id {
 		s.t.Fatalf("the reply to %s is %s", frame, r.raw)
 	}
-	if *r.OK { // else the message may be one that the contract forbids
-		recordExchanged(s.t, messageType, []byte(frame))
+	if *r.OK && !s.isServer { // else the message may be one that the contract forbids
+		name := messageType
+		if messageType == "room.call" { // which is what the server gets
+			name = "call"
+		}
+		recordExchanged(s.t, name, []byte(frame))
 	}
 	return r
 }
@@ -323,7 +349,9 @@ func (s *testSocket) expectOK(reply, messageType, data string) received {
 	if !*r.OK {
 		s.t.Fatalf("the reply to %s %s is %s", messageType, data, r.raw)
 	}
-	recordExchanged(s.t, reply, r.raw)
+	if !s.isServer {
+		recordExchanged(s.t, reply, r.raw)
+	}
 	return r
 }
 
@@ -347,6 +375,9 @@ func (s *testSocket) subscribe(room, after string) received {
 	r := s.request("room.subscribe", data)
 	if !*r.OK {
 		s.t.Fatalf("subscribe: %s", r.raw)
+	}
+	if s.isServer {
+		return r
 	}
 	recordExchanged(s.t, map[any]string{"resume": "resumed", "snapshot": "anew"}[r.Data["mode"]], r.raw)
 	return r

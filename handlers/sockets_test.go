@@ -1002,6 +1002,9 @@ func TestEveryMessageOfTheContractWasExchanged(t *testing.T) {
 		t.Skip("only when all tests run")
 	}
 	for _, name := range slices.Sorted(maps.Keys(socketSpec().Components.Messages)) {
+		if _, ok := socketSpec().Channels["webhook"].Messages[name]; ok {
+			continue // webhooks go by HTTP
+		}
 		if _, seen := exchangedMessages.Load(name); !seen {
 			t.Errorf("no test exchanged %s", name)
 		}

@@ -44,6 +44,13 @@ func setStateByMessage(
 	return stateVersionData{in.Version + 1}, nil
 }
 
+func newStateVersionData(room *rooms.Room) stateVersionData {
+	if room.Shared == nil {
+		return stateVersionData{}
+	}
+	return stateVersionData{room.Shared.Version}
+}
+
 // turnData is the data of the reply to room.turn.set: who has the turn now, and until when.
 type turnData struct {
 	UserID   *int64     `json:"userId"`
@@ -59,9 +66,13 @@ func setTurnByMessage(
 		return nil, err
 	}
 	s.chargePermits(ratelimit.Write, int(roomPermits(result.Room, false))-1)
-	if result.Room.Turn == nil {
-		return turnData{}, nil
+	return newTurnData(result.Room), nil
+}
+
+func newTurnData(room *rooms.Room) turnData {
+	if room.Turn == nil {
+		return turnData{}
 	}
-	turn := *result.Room.Turn
-	return turnData{&turn.UserID, &turn.Deadline}, nil
+	turn := *room.Turn
+	return turnData{&turn.UserID, &turn.Deadline}
 }

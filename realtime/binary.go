@@ -129,7 +129,7 @@ func (c *Client) nextNumber() uint16 {
 	for {
 		c.lastNumber++
 		taken := func(cur *cursor) bool { return cur.number == c.lastNumber }
-		if c.lastNumber != 0 && !slices.ContainsFunc(c.cursors, taken) {
+		if c.lastNumber != 0 && !slices.ContainsFunc(c.cursors.list, taken) {
 			return c.lastNumber
 		}
 	}
@@ -142,8 +142,8 @@ func (c *Client) numberFor(t *topic) uint16 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.cursors, func(cur *cursor) bool { return cur.topic == t }); i >= 0 {
-		return c.cursors[i].number
+	if cur := c.cursors.find(t.name); cur != nil {
+		return cur.number
 	}
 	return c.nextNumber()
 }

@@ -90,7 +90,7 @@ func TestIndexesOfTopicsAreNotSharedAndNotUsedAgainSoon(t *testing.T) {
 	c, first := newWaitingClient(t)
 	c.binary = true
 	first.number = c.numberFor(first.topic)
-	c.cursors = []*cursor{first}
+	c.cursors.put(first)
 	if again := c.numberFor(first.topic); again != first.number || first.number == 0 {
 		t.Errorf("a topic has the indexes %d and %d", first.number, again)
 	}

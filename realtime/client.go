@@ -31,7 +31,7 @@ const (
 	// Ephemeral messages come from other players, so their bytes to one socket are limited, whoever
 	// sends them.
 	ephemeralBytesPerSecond = 32 << 10
-	ephemeralBurstBytes     = 64 << 10
+	ephemeralBurst          = 2 * time.Second // of that rate, at once
 )
 
 // Client is one socket. Its methods are safe for concurrent use.
@@ -41,11 +41,11 @@ const (
 // frames as all others, and a slower one gets fewer and larger frames.
 //
 // A frame is written by the goroutine that has it, without waiting, as long as the kernel has room
-// for it (directConn). A client that reads slowly, or not at all, holds at most maxOutboxBytes and
+// for it (directConn). A client that reads slowly, or not at all, holds at most Limits.OutboxBytes and
 // one frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the
 // kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008). Events
 // are held by their topic, once for all its clients. A client that sends faster than its frames are
-// handled holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the largest.
+// handled holds at most Limits.WaitingFrames frames and Limits.WaitingBytes.
 type Client struct {
 	hub        *Hub
 	socketKind *SocketKind
@@ -65,7 +65,7 @@ type Client struct {
 	outboxBytes       int
 	flushedWith       *ephemeralBatch // of the worker that calls flushEphemeral at its end; nil: none does
 	writesEnabled     bool            // frames may be written
-	cursors           []*cursor
+	cursors           cursorSet
 	states            map[string]any // topic of a state → variant
 	lastNumber        uint16         // of a cursor
 	readyCursors      []*cursor      // may have something to send, in turn
@@ -149,13 +149,15 @@ func (c *Client) enqueueMessage(out outboundMessage) error {
 
 // isOutboxFull reports whether a frame of so many bytes is too much. Client.mu must be held.
 func (c *Client) isOutboxFull(frameBytes int) bool {
-	return len(c.outbox) > 0 && (len(c.outbox) >= maxOutboxFrames || c.outboxBytes+frameBytes > maxOutboxBytes)
+	limits := &c.socketKind.limits
+	return len(c.outbox) > 0 && (len(c.outbox) >= limits.OutboxFrames || c.outboxBytes+frameBytes > limits.OutboxBytes)
 }
 
 // isOutboxFullForEphemeral is isOutboxFull for messages of other players, which may fill only a
 // part of the outbox. Client.mu must be held.
 func (c *Client) isOutboxFullForEphemeral(frameBytes int) bool {
-	return len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+frameBytes > maxOutboxBytes/2
+	limits := &c.socketKind.limits
+	return len(c.outbox) >= limits.OutboxFrames/2 || c.outboxBytes+frameBytes > limits.OutboxBytes/2
 }
 
 // enqueueEphemeral queues an ephemeral message, or drops it when too much is queued. The client is
@@ -201,7 +203,7 @@ func (c *Client) dropReplaced(key replaceKey) {
 	for i := range c.outbox {
 		if out := &c.outbox[i]; out.replaces == key {
 			c.outboxBytes -= len(out.frame)
-			c.ephemeralPaidAt = c.ephemeralPaidAt.Add(-ephemeralCost(len(out.frame)))
+			c.ephemeralPaidAt = c.ephemeralPaidAt.Add(-c.ephemeralCost(len(out.frame)))
 			c.hub.counters.ephemeralReplaced.Add(1)
 			c.outbox = slices.Delete(c.outbox, i, i+1)
 			return
@@ -220,8 +222,9 @@ func (c *Client) flushEphemeral() (allWritten bool) {
 	return len(c.outbox) == 0 && c.directConn != nil
 }
 
-func ephemeralCost(bytes int) time.Duration {
-	return time.Duration(bytes) * time.Second / ephemeralBytesPerSecond
+// ephemeralCost returns how long so many bytes take at the allowed rate.
+func (c *Client) ephemeralCost(bytes int) time.Duration {
+	return time.Duration(bytes) * time.Second / time.Duration(c.socketKind.limits.EphemeralBytesPerSecond)
 }
 
 // payForEphemeral reports whether the socket may get so many bytes of ephemeral messages now.
@@ -231,8 +234,8 @@ func (c *Client) payForEphemeral(bytes int, now time.Time) bool {
 	if from.Before(now) {
 		from = now
 	}
-	paidAt := from.Add(ephemeralCost(bytes))
-	if paidAt.Sub(now) > ephemeralBurstBytes/ephemeralBytesPerSecond*time.Second {
+	paidAt := from.Add(c.ephemeralCost(bytes))
+	if paidAt.Sub(now) > ephemeralBurst {
 		return false
 	}
 	c.ephemeralPaidAt = paidAt
@@ -247,7 +250,7 @@ func (c *Client) notify(cur *cursor, verify bool) {
 	if cur.removed || c.closeStarted {
 		return
 	}
-	if verify && !cur.paused && cur.topic.refutes(cur.pos) {
+	if verify && !cur.paused && cur.topic.feed == nil && cur.topic.refutes(cur.pos) {
 		cur.snapshotFrame = nil
 		c.replaceWithSnapshot(cur, false, nil)
 		return
@@ -323,7 +326,11 @@ func (c *Client) nextFrame() frame {
 		}
 		c.lastFromOutbox = false
 		cur := c.readyCursors[0]
-		c.readyCursors = slices.Delete(c.readyCursors, 0, 1)
+		if len(c.readyCursors) <= maxScannedCursors {
+			c.readyCursors = slices.Delete(c.readyCursors, 0, 1)
+		} else {
+			c.readyCursors = c.readyCursors[1:] // to move all others for each would take too long
+		}
 		cur.ready = false
 		if frame := c.nextTopicFrame(cur); frame != nil {
 			return frame
@@ -342,6 +349,9 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		c.markReady(cur)
 		return frame
 	}
+	if cur.topic.feed != nil {
+		return c.nextFeedFrame(cur)
+	}
 	next, ok := cur.topic.nextBatch(cur.pos, cur.sub.AffectsAuthorization)
 	if !ok {
 		c.replaceWithSnapshot(cur, true, nil)
@@ -351,7 +361,7 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		return nil
 	}
 	cur.pos = next.last
-	c.hub.counters.eventDeliveries.Add(uint64(next.count))
+	c.countDeliveries(next.count)
 	switch {
 	case next.lastAffectsAuthorization:
 		c.pauseForReauthorization(cur, nil)
@@ -359,6 +369,11 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 		c.markReady(cur) // there may be more than one frame holds
 	}
 	return next.frame
+}
+
+func (c *Client) countDeliveries(events int) {
+	c.hub.counters.eventDeliveries.Add(uint64(events))
+	c.socketKind.deliveries.Add(uint64(events))
 }
 
 // countBatch returns how many messages of the outbox are written together: texts as one frame, and

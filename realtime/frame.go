@@ -132,11 +132,18 @@ func separator(i int) byte {
 // encodeHello returns the first frame of a socket whose Limits.SendHello is set.
 func encodeHello(c *Client, l Limits, o Options) []byte {
 	now := wire.FormatTime(time.Now())
-	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s","userId":%d,`+
+	identity, sockets := c.options.Identity, o.ConnectionsPerUser
+	if identity == "" {
+		identity = fmt.Sprintf(`"userId":%d`, c.options.UserID)
+	}
+	if c.options.GroupID != 0 {
+		sockets = l.ConnectionsPerUser
+	}
+	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s",%s,`+
 		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,`+
 		`"subscriptions":%d,"roomsPerSubscribe":%d,"sockets":%d,"boards":%d}}}`,
-		now, c.id, c.options.UserID, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames,
-		o.TopicsPerConnection, o.TopicsPerConnection, o.ConnectionsPerUser, l.StateTopics)
+		now, c.id, identity, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames,
+		l.TopicsPerConnection, l.TopicsPerMessage, sockets, l.StateTopics)
 }
 
 // encodeDraining returns the frame that asks a client to reconnect after a delay.

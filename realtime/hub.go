@@ -30,6 +30,7 @@ type Options struct {
 	// UserGapCheckInterval is GapCheckInterval of every other topic. Every socket has two of them, and
 	// the probes prove that their channels are heard: 5 min.
 	UserGapCheckInterval time.Duration
+	SourceInterval       time.Duration // between two reads of a Source: 500 ms
 	EventLifetime        time.Duration // after which events that all clients have are kept no longer: 60 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
@@ -60,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.ReauthorizeInterval = cmp.Or(o.ReauthorizeInterval, 25*time.Second)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
 	o.UserGapCheckInterval = cmp.Or(o.UserGapCheckInterval, 5*time.Minute)
+	o.SourceInterval = cmp.Or(o.SourceInterval, 500*time.Millisecond)
 	o.EventLifetime = cmp.Or(o.EventLifetime, time.Minute)
 	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
@@ -178,9 +180,15 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) addClient(c *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch user := c.options.UserID; {
+	switch user, group := c.options.UserID, c.options.GroupID; {
 	case h.draining:
 		return apierror.Draining
+	case group != 0:
+		if c.socketKind.isFullFor(group) {
+			return apierror.RateLimited.
+				WithReason("a game may have %d connections of servers to a node", c.socketKind.limits.ConnectionsPerUser)
+		}
+		c.socketKind.clientCountByUser[group]++
 	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
 	case c.socketKind.isFullFor(user):
@@ -199,17 +207,25 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	for _, count := range []map[int64]int{h.clientCountByUser, c.socketKind.clientCountByUser} {
-		if count[c.options.UserID]--; count[c.options.UserID] == 0 {
-			delete(count, c.options.UserID)
-		}
+	if group := c.options.GroupID; group != 0 {
+		countDown(c.socketKind.clientCountByUser, group)
+		return
+	}
+	countDown(h.clientCountByUser, c.options.UserID)
+	countDown(c.socketKind.clientCountByUser, c.options.UserID)
+}
+
+func countDown(counts map[int64]int, id int64) {
+	if counts[id]--; counts[id] == 0 {
+		delete(counts, id)
 	}
 }
 
-// isFullFor reports whether a user has as many sockets of the kind as may be. Hub.mu must be held.
-func (s *SocketKind) isFullFor(user int64) bool {
+// isFullFor reports whether a user or group has as many sockets of the kind as may be. Hub.mu must
+// be held.
+func (s *SocketKind) isFullFor(id int64) bool {
 	most := s.limits.ConnectionsPerUser
-	return most > 0 && s.clientCountByUser[user] >= most
+	return most > 0 && s.clientCountByUser[id] >= most
 }
 
 func (h *Hub) listClients() []*Client {
@@ -257,8 +273,8 @@ func (h *Hub) startTask(task func()) bool {
 }
 
 // acquireTopic returns the topic with one more reference. It creates the topic if this node has
-// none.
-func (h *Hub) acquireTopic(name string) (*topic, error) {
+// none, as a feed if feed is not nil.
+func (h *Hub) acquireTopic(name string, feed *Feed) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -271,9 +287,16 @@ func (h *Hub) acquireTopic(name string) (*topic, error) {
 	}
 	t := newTopic(h, name)
 	t.refCount = 1
+	if feed != nil {
+		t.becomeFeed(feed)
+	}
 	h.topics.Store(name, t)
 	h.counters.topics.Add(1)
-	h.pubsubManager.add(t)
+	if !t.isPolled() {
+		h.pubsubManager.add(t)
+	} else if !h.startTask(t.runSource) {
+		return nil, apierror.Draining
+	}
 	return t, nil
 }
 
@@ -378,6 +401,10 @@ func (h *Hub) handleEphemeral(m channelMessage, batch *ephemeralBatch) {
 	if !ok {
 		return
 	}
+	if t := v.(*topic); t.receive != nil {
+		t.receive(m.payload[len(ephemeralPrefix):])
+		return
+	}
 	if message, ok := parseEphemeral(m.payload, &batch.frames); ok {
 		v.(*topic).deliverEphemeral(message, batch)
 	}
@@ -479,7 +506,11 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	if t.refCount == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
 		h.counters.topics.Add(-1)
-		h.pubsubManager.remove(t)
+		if t.isPolled() {
+			close(t.gone)
+		} else {
+			h.pubsubManager.remove(t)
+		}
 		h.mu.Unlock()
 		return
 	}
@@ -496,9 +527,6 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 		t.requestBackfillLocked(false)
 	}
 }
-
-// TopicsPerConnection returns Options.TopicsPerConnection.
-func (h *Hub) TopicsPerConnection() int { return h.options.TopicsPerConnection }
 
 // Draining reports whether new sockets are refused.
 func (h *Hub) Draining() bool {

@@ -137,6 +137,8 @@ type request struct {
 	To        []int64 `json:"to"`
 	Latest    bool    `json:"latest"`
 	Payload   string  `json:"payload"`
+	Of        uint32  `json:"of"`
+	Index     uint32  `json:"index"`
 }
 
 func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *testNode {
@@ -203,6 +205,18 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 	case "sub":
 		_, err := c.Subscribe(ctx, n.subscription(c, m))
 		if err != nil && !errors.Is(err, ErrClosed) {
+			_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
+		}
+	case "feed":
+		s := Subscription{Topic: m.Topic, AfterPosition: m.After, Feed: &testFeed, Implicit: true}
+		s.EncodeReply = n.subscription(c, m).EncodeReply
+		if m.Of > 0 {
+			s.Filter = Filter{
+				Key:   [2]uint32{m.Of, m.Index},
+				Match: func(eventType string, tag uint32) bool { return eventType == "gap" || tag%m.Of == m.Index },
+			}
+		}
+		if _, err := c.Subscribe(ctx, s); err != nil && !errors.Is(err, ErrClosed) {
 			_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
 		}
 	case "live":

@@ -20,7 +20,7 @@ func newDirectPairs(t *testing.T, h *Hub, room *topic, n int) (pairs []*directPa
 		c := p.directConn.client
 		c.writesEnabled, c.id = true, fmt.Sprint("client", len(room.cursors))
 		cur := &cursor{client: c, topic: room, active: true}
-		c.cursors = []*cursor{cur}
+		c.cursors.put(cur)
 		room.addCursor(cur)
 	}
 	return pairs

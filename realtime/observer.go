@@ -1,8 +1,8 @@
 package realtime
 
 // Observer is notified of who subscribes to which topic, and of each event of a topic that somebody
-// is subscribed to. It is not notified of subscriptions that the server makes for itself. Its
-// methods must not block and must not call the hub.
+// is subscribed to. It is not notified of subscriptions that the server makes for itself, nor of
+// those of a ClientOptions.GroupID. Its methods must not block and must not call the hub.
 type Observer interface {
 	// Subscribed is called before the first event of a subscription is sent.
 	Subscribed(topic string, userID int64)
@@ -14,14 +14,17 @@ type Observer interface {
 	EventAdded(topic, eventType string, eventJSON []byte)
 }
 
+// isObserved reports whether the Observer is notified of a subscription.
+func (cur *cursor) isObserved() bool { return !cur.sub.Implicit && cur.client.options.GroupID == 0 }
+
 func (h *Hub) observeStart(cur *cursor) {
-	if h.options.Observer != nil && !cur.sub.Implicit {
+	if h.options.Observer != nil && cur.isObserved() {
 		h.options.Observer.Subscribed(cur.topic.name, cur.client.options.UserID)
 	}
 }
 
 func (h *Hub) observeEnd(cur *cursor) {
-	if h.options.Observer != nil && !cur.sub.Implicit {
+	if h.options.Observer != nil && cur.isObserved() {
 		h.options.Observer.Unsubscribed(cur.topic.name, cur.client.options.UserID)
 	}
 }

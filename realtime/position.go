@@ -69,6 +69,7 @@ func parseEntry(text string) (entry, bool) {
 type event struct {
 	pos   position
 	kind  string // its type, such as "room.left"
+	tag   uint32 // of a feed: what Feed.Render returned
 	frame frame  // the whole event
 }
 

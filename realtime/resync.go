@@ -21,7 +21,7 @@ func (h *Hub) Resync() {
 func (c *Client) resync(jobs map[*topic]*backfillJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cur := range c.cursors {
+	for _, cur := range c.cursors.list {
 		if cur.active && cur.sub.replacementTaker() != nil {
 			cur.snapshotFrame = nil
 			c.replaceWithSnapshot(cur, false, jobs[cur.topic])

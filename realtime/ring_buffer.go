@@ -1,6 +1,9 @@
 package realtime
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The bounds of a ring buffer. Older events are read from the list again, or replaced by a
 // snapshot.
@@ -9,6 +12,12 @@ const (
 	maxRingBytes  = 64 << 10
 	keptOldEvents = backfillMinEntries // of a silent topic: those that the next gap check reads anyway
 )
+
+// ringLimits are the bounds of a ring buffer; the zero value is those above.
+type ringLimits struct{ events, bytes int }
+
+func (l ringLimits) maxEvents() int { return cmp.Or(l.events, maxRingEvents) }
+func (l ringLimits) maxBytes() int  { return cmp.Or(l.bytes, maxRingBytes) }
 
 // minKeptEntries is how many entries a list keeps at least whenever its front is trimmed. So a
 // list that is shorter has not been trimmed since it was empty.
@@ -22,6 +31,8 @@ const minKeptEntries = 32
 // Until it is loaded it knows nothing. A base with nonce 0 is known by its number only, so no
 // cursor can prove that it is there. The exception is the start of the list, 0-0.
 type ringBuffer struct {
+	limits ringLimits
+
 	base      position
 	events    []event
 	byteCount int
@@ -99,7 +110,7 @@ func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
 	for i := before; i < len(b.events); i++ {
 		b.byteCount += len(b.events[i].json())
 	}
-	for len(b.events) > maxRingEvents || b.byteCount > maxRingBytes && len(b.events) > 1 {
+	for len(b.events) > b.limits.maxEvents() || b.byteCount > b.limits.maxBytes() && len(b.events) > 1 {
 		b.base, b.completeSinceEmpty = b.events[0].pos, false
 		b.byteCount -= len(b.events[0].json())
 		b.events[0] = event{}
@@ -282,7 +293,7 @@ func (b *ringBuffer) fill(read tail, run []entry, render renderFunc) mergeResult
 
 // reset replaces the content by consecutive entries.
 func (b *ringBuffer) reset(run []entry, render renderFunc) {
-	*b = ringBuffer{loaded: true}
+	*b = ringBuffer{loaded: true, limits: b.limits}
 	if len(run) > 0 {
 		b.base.seq = run[0].first - 1
 	}
@@ -309,8 +320,8 @@ func (b *ringBuffer) prepend(run []entry, render renderFunc) {
 		for j := range rendered {
 			byteCount += len(rendered[j].json())
 		}
-		if len(rendered) == 0 || byteCount > maxRingBytes ||
-			len(older)+len(rendered)+len(b.events) > maxRingEvents {
+		if len(rendered) == 0 || byteCount > b.limits.maxBytes() ||
+			len(older)+len(rendered)+len(b.events) > b.limits.maxEvents() {
 			break
 		}
 		b.byteCount = byteCount

@@ -64,7 +64,9 @@ func (b *testBuffer) render(rendered []event, e entry, _ bool) []event {
 		return rendered
 	}
 	for seq := e.first; seq <= e.pos.seq; seq++ {
-		rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", newFrame(opText, []byte(e.text))})
+		rendered = append(rendered, event{
+			pos: position{seq, e.pos.nonce}, kind: "room.joined", frame: newFrame(opText, []byte(e.text)),
+		})
 	}
 	return rendered
 }

@@ -259,7 +259,7 @@ func TestAnIdleSubscriptionKeepsNothingOfItsStart(t *testing.T) {
 	c.subscribe(topic, "9-00000009")
 	client := n.firstClient(t)
 	client.mu.Lock()
-	cur := client.cursors[0]
+	cur := client.cursors.list[0]
 	sub := cur.sub
 	client.mu.Unlock()
 	if sub.EncodeReply != nil || sub.AfterPosition != "" || sub.NotBeforePosition != "" || sub.Topic != topic {
@@ -284,7 +284,7 @@ func TestALostPositionIsReplacedByAFreshSnapshot(t *testing.T) {
 	c.nextEvent()
 	client := n.firstClient(t)
 	client.mu.Lock()
-	client.replaceWithSnapshot(client.cursors[0], true, nil)
+	client.replaceWithSnapshot(client.cursors.list[0], true, nil)
 	client.mu.Unlock()
 	if e := c.next(); e.Type != "room.snapshot" || e.Position != pos {
 		t.Errorf("got %+v, want a snapshot at %s", e, pos)

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,8 +32,27 @@ type Limits struct {
 	Binary          bool  // clients may speak BinarySubprotocol
 	StateTopics     int   // state topics per connection
 	// ConnectionsPerUser bounds the connections of this kind within Options.ConnectionsPerUser; 0: no
-	// bound.
+	// bound. For clients with a ClientOptions.GroupID it is the bound of their group.
 	ConnectionsPerUser int
+
+	TopicsPerConnection     int // topics per connection; 0: Options.TopicsPerConnection
+	TopicsPerMessage        int // topics in one message, as hello has it; 0: TopicsPerConnection
+	WaitingFrames           int // frames from the client that wait for their handler; 0: 128
+	WaitingBytes            int // their bytes; 0: those of 4 frames of MaxFrameBytes
+	OutboxFrames            int // frames for the client that wait; 0: 256
+	OutboxBytes             int // their bytes; 0: 1 MiB
+	EphemeralBytesPerSecond int // bytes of messages of other clients, the double at once; 0: 32 KiB
+}
+
+func (l Limits) withDefaults(o Options) Limits {
+	l.TopicsPerConnection = cmp.Or(l.TopicsPerConnection, o.TopicsPerConnection)
+	l.TopicsPerMessage = cmp.Or(l.TopicsPerMessage, l.TopicsPerConnection)
+	l.WaitingFrames = cmp.Or(l.WaitingFrames, maxInboxFrames)
+	l.WaitingBytes = cmp.Or(l.WaitingBytes, maxInboxFullFrames*int(l.MaxFrameBytes))
+	l.OutboxFrames = cmp.Or(l.OutboxFrames, maxOutboxFrames)
+	l.OutboxBytes = cmp.Or(l.OutboxBytes, maxOutboxBytes)
+	l.EphemeralBytesPerSecond = cmp.Or(l.EphemeralBytesPerSecond, ephemeralBytesPerSecond)
+	return l
 }
 
 // SocketKind is one kind of socket. Each has its own melody instance, because melody's limits are
@@ -41,7 +62,25 @@ type SocketKind struct {
 	limits Limits
 	melody *melody.Melody
 
-	clientCountByUser map[int64]int // of this kind; under Hub.mu
+	clientCountByUser map[int64]int // of this kind, by user or by group; under Hub.mu
+	deliveries        atomic.Uint64 // events handed to clients of this kind
+}
+
+// Limits returns the limits of the kind, with their defaults.
+func (s *SocketKind) Limits() Limits { return s.limits }
+
+// CountDeliveries returns how many events were handed to sockets of the kind.
+func (s *SocketKind) CountDeliveries() uint64 { return s.deliveries.Load() }
+
+// CountClients returns how many sockets of the kind are open.
+func (s *SocketKind) CountClients() int {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	count := 0
+	for _, n := range s.clientCountByUser {
+		count += n
+	}
+	return count
 }
 
 // ClientOptions has the caller's values and callbacks for Socket.Serve. It lives
@@ -51,7 +90,11 @@ type SocketKind struct {
 // Frames that arrived before the socket closed are still handled. A panic closes the socket with
 // 1011. The context ends with the hub. A callback must not keep raw, because its memory is reused.
 type ClientOptions struct {
-	UserID    int64     // the player's id
+	UserID int64 // the player's id, 0 for a client of a group
+	// GroupID is set instead of UserID for a client that is no player, such as one of a game's servers.
+	// The Observer is not notified of it.
+	GroupID   int64
+	Identity  string    // JSON members of hello that say who the client is; "": the user id
 	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never
 
 	// OnOpen is called before any message, and before any frame is sent; may be nil.
@@ -84,6 +127,7 @@ var writeBufferPool sync.Pool
 
 // NewSocketKind returns a new kind of socket. It must be called before Run.
 func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
+	limits = limits.withDefaults(h.options)
 	m := melody.New()
 	m.Config.MaxMessageSize = limits.MaxFrameBytes
 	m.Config.MessageBufferSize = melodyBufferFrames
@@ -361,8 +405,8 @@ func (s *SocketKind) performCloseHandshake(conn *websocket.Conn, done, flushed <
 func (c *Client) enqueueInbox(m *inboundMessage) bool {
 	c.inboxMu.Lock()
 	defer c.inboxMu.Unlock()
-	maxBytes := maxInboxFullFrames * int(c.socketKind.limits.MaxFrameBytes)
-	if c.inboxCount >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+len(m.payload) > maxBytes {
+	limits := &c.socketKind.limits
+	if c.inboxCount >= limits.WaitingFrames || c.inboxBytes > 0 && c.inboxBytes+len(m.payload) > limits.WaitingBytes {
 		return false
 	}
 	c.inboxCount++
@@ -440,11 +484,11 @@ func (c *Client) callHandler(handle func()) {
 func (c *Client) teardown() {
 	c.mu.Lock()
 	c.closeStarted = true
-	cursors := c.cursors
+	cursors := c.cursors.list
 	for _, cur := range cursors {
 		cur.removed = true
 	}
-	c.cursors, c.readyCursors, c.outbox, c.outboxBytes = nil, nil, nil, 0
+	c.cursors, c.readyCursors, c.outbox, c.outboxBytes = cursorSet{}, nil, nil, 0
 	c.dropStates()
 	if c.expiryTimer != nil {
 		c.expiryTimer.Stop()

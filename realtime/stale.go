@@ -154,7 +154,7 @@ func (w *staleWatch) moveClients() {
 // does is answered by errors.
 func (c *Client) sendStale(frame []byte) {
 	c.mu.Lock()
-	subscribed := len(c.cursors) > 0 && !c.staleSent
+	subscribed := len(c.cursors.list) > 0 && !c.staleSent
 	c.staleSent = c.staleSent || subscribed
 	c.mu.Unlock()
 	if subscribed {

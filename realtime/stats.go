@@ -22,6 +22,8 @@ type HubStats struct {
 	LostPubSubConns   uint64 // pub/sub connections that were lost or given up
 	BacklogOverflows  uint64 // messages that did not fit a worker's backlog and were read from the list
 	UnfilledGaps      uint64 // gaps that the list could not fill
+	FeedPages         uint64 // pages of feeds that were read for clients that are far behind
+	FeedGaps          uint64 // gaps in feeds that clients were told of
 	UnreadableEvents  uint64 // entries that could not be rendered; clients got a snapshot in their place
 	Snapshots         uint64 // snapshots taken
 	SnapshotFailures  uint64
@@ -47,7 +49,7 @@ type counters struct {
 	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
 	ephemeralDropped, ephemeralLimited, ephemeralReplaced, handshakesFailed, panics   atomic.Uint64
-	staleEpisodes, movedClients, statesReplaced                                       atomic.Uint64
+	staleEpisodes, movedClients, statesReplaced, feedPages, feedGaps                  atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
 }
 
@@ -71,6 +73,8 @@ func (h *Hub) Stats() HubStats {
 		LostPubSubConns:     c.lostPubsubConns.Load(),
 		BacklogOverflows:    c.backlogOverflows.Load(),
 		UnfilledGaps:        c.unfilledGaps.Load(),
+		FeedPages:           c.feedPages.Load(),
+		FeedGaps:            c.feedGaps.Load(),
 		UnreadableEvents:    c.unreadableEvents.Load(),
 		Snapshots:           c.snapshots.Load(),
 		SnapshotFailures:    c.snapshotFailures.Load(),

@@ -61,7 +61,13 @@ func (t *topic) distrustChannel() {
 func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
 	if t.queuedJob == nil {
 		t.queuedJob = &backfillJob{done: make(chan struct{})}
-		if !t.backfilling {
+		switch {
+		case t.isPolled():
+			select {
+			case t.readNow <- struct{}{}:
+			default:
+			}
+		case !t.backfilling:
 			t.hub.backfiller.enqueue(t)
 		}
 	}
@@ -253,6 +259,7 @@ func (r *backfillRead) apply(found []string) bool {
 	if result == mergeReplaced {
 		t.hub.counters.ringResets.Add(1)
 		t.snapshots.invalidate()
+		t.pages.drop()
 	}
 	if !loaded {
 		close(t.loadDone)
@@ -318,6 +325,9 @@ var renderers = sync.Pool{New: func() any { return new(events.Renderer) }}
 
 // render appends the events of an entry, none if it cannot be rendered. topic.mu must be held.
 func (t *topic) render(to []event, e entry, report bool) []event {
+	if t.feed != nil {
+		return append(to, t.renderFeedEvent(e, &t.frames, report))
+	}
 	renderer := renderers.Get().(*events.Renderer)
 	defer renderers.Put(renderer)
 	rendered, err := renderer.Render(e.text, listID(t.name))
@@ -328,7 +338,9 @@ func (t *topic) render(to []event, e entry, report bool) []event {
 		return to
 	}
 	for _, r := range rendered {
-		to = append(to, event{position{uint64(r.Seq), e.pos.nonce}, r.Type, t.frames.add(opText, r.JSON)})
+		to = append(to, event{
+			pos: position{uint64(r.Seq), e.pos.nonce}, kind: r.Type, frame: t.frames.add(opText, r.JSON),
+		})
 	}
 	if report {
 		t.hub.observeEvents(t, to[len(to)-len(rendered):])

@@ -18,6 +18,7 @@ const (
 	ModeResume   SubscribeMode = "resume"   // after the position that the client has
 	ModeSnapshot SubscribeMode = "snapshot" // from a snapshot
 	ModeLive     SubscribeMode = "live"     // from now on; only without Subscription.TakeSnapshot
+	ModeGap      SubscribeMode = "gap"      // from now on, because the position is lost; only with Subscription.Feed
 )
 
 // Subscription is a request to subscribe to a topic.
@@ -52,11 +53,15 @@ type Subscription struct {
 	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
 	AffectsAuthorization func(eventType string, event []byte) bool
+	// Feed makes the topic a feed, of which each subscriber gets the events that its Filter selects. All
+	// subscriptions of a topic must have the same one, or none.
+	Feed   *Feed
+	Filter Filter // of a Feed
 	// HoldEvents is for how long the events wait, for a client that subscribes again with the position
 	// that it has: it would get newer events before those that it missed. Only without a reply.
 	HoldEvents time.Duration
 	// Implicit marks a subscription of the server's own. It does not count against
-	// Options.TopicsPerConnection.
+	// Limits.TopicsPerConnection.
 	Implicit bool
 }
 
@@ -96,6 +101,7 @@ type cursor struct {
 	topic  *topic
 	sub    Subscription
 	index  int    // in topic.cursors; under topic.mu
+	place  int    // in Client.cursors; under Client.mu
 	number uint16 // SubscribeResult.TopicIndex
 
 	// Under Client.mu.
@@ -106,6 +112,9 @@ type cursor struct {
 	paused        bool // a snapshot is being taken, or Authorize is being called
 	removed       bool
 	snapshotFrame frame // to be sent before the events
+	// Of a feed.
+	page    *ringBuffer // the events after pos that the topic no longer has; nil: none
+	skipped int         // events that the filter did not select, since the client learned its position
 }
 
 // Subscribe subscribes to a topic from a position, or from a snapshot if no position is given or
@@ -191,7 +200,7 @@ func (r *recovered) recover() {
 
 // newCursor returns a cursor that is not subscribed yet, and where it begins.
 func (c *Client) newCursor(ctx context.Context, s Subscription) (*cursor, SubscribeResult, error) {
-	t, err := c.hub.acquireTopic(s.Topic)
+	t, err := c.hub.acquireTopic(s.Topic, s.Feed)
 	if err != nil {
 		return nil, SubscribeResult{}, err
 	}
@@ -234,6 +243,9 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	case <-t.loadDone:
 	case <-ctx.Done():
 		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
+	}
+	if t.feed != nil {
+		return cur.resolveFeedStart(ctx)
 	}
 	notBefore, known := parsePosition(cur.sub.NotBeforePosition)
 	if !known {
@@ -317,13 +329,9 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 		return nil, ErrClosed
 	}
 	for _, cur := range cursors {
-		sameTopic := func(other *cursor) bool { return other.topic == cur.topic }
-		if i := slices.IndexFunc(c.cursors, sameTopic); i >= 0 {
-			replaced = append(replaced, c.cursors[i])
-			c.cursors[i].removed = true
-			c.cursors[i] = cur
-		} else {
-			c.cursors = append(c.cursors, cur)
+		if old := c.cursors.put(cur); old != nil {
+			replaced = append(replaced, old)
+			old.removed = true
 		}
 		if _, ahead := cur.topic.contains(cur.pos); ahead {
 			c.verifyAhead(cur)
@@ -378,20 +386,13 @@ func (c *Client) activateHeld(cur *cursor) {
 func (c *Client) rejectExcess(subscriptions []Subscription) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counted := 0
-	for _, cur := range c.cursors {
-		if !cur.sub.Implicit {
-			counted++
-		}
-	}
+	counted, most := c.cursors.counted, c.socketKind.limits.TopicsPerConnection
 	refused := make([]error, len(subscriptions))
 	for i, s := range subscriptions {
-		isNew := !slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == s.Topic })
 		switch {
-		case s.Implicit || !isNew:
-		case counted >= c.hub.options.TopicsPerConnection:
-			refused[i] = apierror.RateLimited.
-				WithReason("a connection follows at most %d topics", c.hub.options.TopicsPerConnection)
+		case s.Implicit || c.cursors.find(s.Topic) != nil:
+		case counted >= most:
+			refused[i] = apierror.RateLimited.WithReason("a connection follows at most %d topics", most)
 		default:
 			counted++
 		}
@@ -403,25 +404,25 @@ func (c *Client) rejectExcess(subscriptions []Subscription) []error {
 func (c *Client) IsSubscribed(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == topic })
+	return c.cursors.find(topic) != nil
 }
 
 // Unsubscribe ends a subscription. It returns false when there was none. Frames that are in flight
 // still arrive.
 func (c *Client) Unsubscribe(topic string) bool {
-	return c.removeCursor(func(cur *cursor) bool { return cur.sub.Topic == topic })
+	return c.removeCursor(topic, nil)
 }
 
-func (c *Client) removeCursor(match func(*cursor) bool) bool {
+// removeCursor ends the subscription to a topic; that of only alone, if only is not nil.
+func (c *Client) removeCursor(topic string, only *cursor) bool {
 	c.mu.Lock()
-	i := slices.IndexFunc(c.cursors, match)
-	if i < 0 {
+	cur := c.cursors.find(topic)
+	if cur == nil || only != nil && cur != only {
 		c.mu.Unlock()
 		return false
 	}
-	cur := c.cursors[i]
 	cur.removed = true
-	c.cursors = slices.Delete(c.cursors, i, i+1)
+	c.cursors.remove(cur)
 	c.mu.Unlock()
 	c.hub.detachCursor(cur)
 	return true
@@ -507,7 +508,7 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 func (c *Client) reauthorizeDue(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cur := range c.cursors {
+	for _, cur := range c.cursors.list {
 		due := now.Sub(cur.authorizedAt) >= c.hub.options.ReauthorizeInterval
 		if due && cur.sub.Authorize != nil && cur.active && !cur.paused && !c.closeStarted {
 			c.pauseForReauthorization(cur, cur.sub.EncodeRevoked)
@@ -533,7 +534,7 @@ func (c *Client) pauseForReauthorization(cur *cursor, encodeRevoked func(error) 
 		if !refused {
 			return
 		}
-		removed := c.removeCursor(func(other *cursor) bool { return other == cur })
+		removed := c.removeCursor(cur.topic.name, cur)
 		if removed && encodeRevoked != nil {
 			_ = c.Send(encodeRevoked(last))
 		}

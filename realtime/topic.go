@@ -19,6 +19,8 @@ type topic struct {
 	hub              *Hub
 	name             string
 	gapCheckInterval time.Duration
+	receive          func(message string) // of a channel of the node's own, see Hub.Receive; else nil
+	feed             *Feed                // nil: every subscriber gets all events
 
 	// Under Hub.mu.
 	refCount  int
@@ -57,16 +59,22 @@ type topic struct {
 	oldestBatchIndex int
 
 	snapshots snapshotCache
+	pages     feedPages
+	readNow   chan struct{} // of a Source: it is to be read at once
+	gone      chan struct{} // of a Source: closed when the topic is removed
 }
 
 const (
 	maxPendingEvents = 1024
 	maxCachedBatches = 4
+	// Of a feed, whose subscribers each have a filter.
+	maxCachedFeedBatches = 128
 )
 
 // cachedBatch is a frame of several events. It is kept because many clients wait for the same
 // events.
 type cachedBatch struct {
+	filter   any // Filter.Key, nil for all events
 	from, to position
 	frame    frame
 }
@@ -102,6 +110,11 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 			t.requestBackfillLocked(false)
 		}
 		if !t.backfilling {
+			t.requestBackfillLocked(false)
+		}
+	case appendDuplicate:
+		// An entry from before the buffer is a late one, or one of a store that has lost the newest.
+		if t.feed != nil && e.pos.seq <= t.buffer.base.seq {
 			t.requestBackfillLocked(false)
 		}
 	case appendForked:
@@ -176,21 +189,33 @@ func (t *topic) encodeBatch(from, to position, following []event) frame {
 	if len(following) == 1 {
 		return following[0].frame
 	}
+	return t.cachedFrame(cachedBatch{from: from, to: to}, func() frame {
+		return newArrayFrame(len(following), func(i int) []byte { return following[i].json() })
+	})
+}
+
+// cachedFrame returns the frame of a batch. It is encoded once for the clients that need it at the
+// same time.
+func (t *topic) cachedFrame(b cachedBatch, encode func() frame) frame {
 	t.batchMu.Lock()
 	defer t.batchMu.Unlock()
 	for i := range t.batches {
-		if b := &t.batches[i]; b.from == from && b.to == to {
-			return b.frame
+		if known := &t.batches[i]; known.from == b.from && known.to == b.to && known.filter == b.filter {
+			return known.frame
 		}
 	}
-	frame := newArrayFrame(len(following), func(i int) []byte { return following[i].json() })
-	if len(t.batches) < maxCachedBatches {
-		t.batches = append(t.batches, cachedBatch{from, to, frame})
-	} else {
-		t.batches[t.oldestBatchIndex] = cachedBatch{from, to, frame}
-		t.oldestBatchIndex = (t.oldestBatchIndex + 1) % maxCachedBatches
+	b.frame = encode()
+	most := maxCachedBatches
+	if t.feed != nil {
+		most = maxCachedFeedBatches
 	}
-	return frame
+	if len(t.batches) < most {
+		t.batches = append(t.batches, b)
+	} else {
+		t.batches[t.oldestBatchIndex] = b
+		t.oldestBatchIndex = (t.oldestBatchIndex + 1) % most
+	}
+	return b.frame
 }
 
 // notifyAndPause notifies every cursor of new events. Then a large topic with many events pauses
@@ -347,6 +372,7 @@ func (t *topic) evictCaches() {
 	t.batches, t.oldestBatchIndex = nil, 0
 	t.batchMu.Unlock()
 	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
+	t.pages.evict(time.Now())
 }
 
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the

@@ -137,7 +137,7 @@ func TestTheCloseFrameOfAClientIsReturned(t *testing.T) {
 // Here a worker that is behind blocks nobody, and what does not fit is read from the list.
 func TestMessagesBeyondTheBacklogAreReadFromTheList(t *testing.T) {
 	h := New(redistest.Single(t), Options{})
-	topic := testkit.Must(h.acquireTopic("{r1}:room:backlog:events"))(t)
+	topic := testkit.Must(h.acquireTopic("{r1}:room:backlog:events", nil))(t)
 	sent := make(chan struct{})
 	go func() { // no worker runs
 		defer close(sent)

@@ -18,7 +18,7 @@ const (
 	maxPayloadBytes = 8 << 10 // bytes of MessageInput.Payload
 )
 
-// MessageInput is a message of a player to other participants of a room.
+// MessageInput is a message of a player, or of the game's server, to participants of a room.
 type MessageInput struct {
 	RoomID  string
 	Op      string       // the game's name for the message, at most 64 bytes
@@ -44,6 +44,12 @@ type SeatCache interface {
 	CacheState(topic, position string, value any)
 }
 
+// roomSeats are what SeatCache keeps of a room.
+type roomSeats struct {
+	gameID int64
+	active activeSeats
+}
+
 // activeSeats are the user ids of the active players of a room, ascending.
 type activeSeats []int64
 
@@ -52,24 +58,17 @@ func (s activeSeats) has(user int64) bool {
 	return found
 }
 
-// AuthorizeMessage decides whether a player may send a message, and to whom, and builds its event.
-// Only active players may send and receive. It returns forbidden, invalid_request, room_not_found,
+// AuthorizeMessage decides whether a player or a server of the game may send a message, and to whom,
+// and builds its event. Of players only active ones may send, and only they receive. It returns forbidden, invalid_request, room_not_found,
 // payload_too_large, and not_participant with a field error for each recipient that is not seated.
 func (s *Service) AuthorizeMessage(
 	ctx context.Context, caller principal.Caller, in MessageInput, cache SeatCache,
 ) (Message, error) {
-	if caller.Role != principal.Player {
+	if !caller.HasRole(principal.Player, principal.Server) {
 		return Message{}, apierror.Forbidden
 	}
-	if len(in.Op) > maxOpBytes {
-		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
-		return Message{}, apierror.InvalidRequest.WithField("op", "range", reason)
-	}
-	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
-		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
-	}
-	if wire.HasInfinity(in.Payload) {
-		return Message{}, apierror.InvalidRequest.WithField("payload", "range", "has a number that is too large for a double")
+	if err := in.check(); err != nil {
+		return Message{}, err
 	}
 	at, err := s.store.locate(in.RoomID)
 	if err != nil {
@@ -88,14 +87,49 @@ func (s *Service) AuthorizeMessage(
 	return m, nil
 }
 
+// check returns invalid_request and payload_too_large.
+func (in *MessageInput) check() error {
+	if len(in.Op) > maxOpBytes {
+		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
+		return apierror.InvalidRequest.WithField("op", "range", reason)
+	}
+	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
+		return apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
+	}
+	if wire.HasInfinity(in.Payload) {
+		return apierror.InvalidRequest.WithField("payload", "range", "has a number that is too large for a double")
+	}
+	return nil
+}
+
+// AuthorizeCall decides whether a player may call the game's server about a room: only active
+// players may. It returns forbidden, invalid_request, room_not_found, payload_too_large and
+// not_participant.
+func (s *Service) AuthorizeCall(
+	ctx context.Context, caller principal.Caller, in MessageInput, cache SeatCache,
+) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	at, err := s.store.locate(in.RoomID)
+	if err != nil {
+		return err
+	}
+	_, err = s.messageRecipients(ctx, caller, at, &[]int64{}, cache)
+	return err
+}
+
 // messageRecipients returns the active players to whom a message goes, perhaps including the
 // sender. If the cache does not allow the message, it reads the store before it returns an error.
 func (s *Service) messageRecipients(
 	ctx context.Context, caller principal.Caller, at location, to *[]int64, cache SeatCache,
 ) ([]int64, error) {
 	// A seated player may see the room.
-	if seats, ok := cache.CachedState(at.eventTopic).(activeSeats); ok {
-		if recipients, err := seats.recipients(caller.UserID, to); err == nil {
+	if seats, ok := cache.CachedState(at.eventTopic).(roomSeats); ok && seats.gameID == caller.GameID {
+		if recipients, err := seats.active.recipients(caller.UserID, to); err == nil {
 			return recipients, nil
 		}
 	}
@@ -105,16 +139,17 @@ func (s *Service) messageRecipients(
 	}
 	seats := activeSeats(room.ActivePlayers())
 	slices.Sort(seats)
-	cache.CacheState(at.eventTopic, room.Position, seats)
+	cache.CacheState(at.eventTopic, room.Position, roomSeats{room.GameID, seats})
 	return seats.recipients(caller.UserID, to)
 }
 
-// recipients returns those players that a message of sender goes to. It returns not_participant.
+// recipients returns those players that a message of sender goes to; a server's is 0. It returns
+// not_participant.
 func (s activeSeats) recipients(sender int64, to *[]int64) ([]int64, error) {
 	switch {
-	case !s.has(sender):
+	case sender != 0 && !s.has(sender):
 		return nil, apierror.NotParticipant
-	case to == nil && len(s) == 1:
+	case to == nil && sender != 0 && len(s) == 1:
 		return nil, nil
 	case to == nil:
 		return s, nil

@@ -12,7 +12,15 @@ import "embed"
 var Files embed.FS
 
 // Templates has the folder create/templates, whose files are the games that create-parlor and
-// `parlor init` write.
+// `parlor init` write, and create/servers: the servers of those games, by what they are written in,
+// and in its folder game what replaces files of a game that has a server.
 //
-//go:embed all:create/templates
+//go:embed all:create/templates all:create/servers
 var Templates embed.FS
+
+// GoLibrary has the folder go, without tests: the library for a game's server in Go, which `parlor
+// init` writes beside a server that uses it.
+//
+//go:embed go/connection.go go/doc.go go/lanes.go go/positions.go go/requests.go go/server.go
+//go:embed go/types.go go/verbs.go go/webhook.go
+var GoLibrary embed.FS

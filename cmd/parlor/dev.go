@@ -49,8 +49,7 @@ func devCommand() *cobra.Command {
 			if err := db.CheckRequirements(c.Context(), required); err != nil {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
-			gameServer := referee.New(handlers.GameServerPath, log)
-			n, err := newNode(db, s, config.ModeDev, log, storeErrors, gameServer)
+			n, err := newNode(db, s, config.ModeDev, log, storeErrors)
 			if err != nil {
 				return err
 			}
@@ -76,6 +75,9 @@ func devCommand() *cobra.Command {
 					return err
 				}
 			}
+			n.apiServer.SetDemoGame(handlers.DemoGame{
+				GameID: example.game.ID, EntryTokenID: example.stakeTokenID, Entry: seededEntry,
+			})
 			feed := newEventFeed(n.domains, example.game, c.OutOrStdout())
 			return n.run(c.Context(), func(public string) companions {
 				url := "http://" + dialAddress(public)
@@ -90,10 +92,7 @@ func devCommand() *cobra.Command {
 				return companions{
 					feed.run,
 					func(ctx context.Context) error {
-						return gameServer.Run(ctx, referee.Options{
-							NodeURL: url, ServerKey: example.serverKey, GameID: example.game.ID,
-							EntryTokenID: example.stakeTokenID, Entry: seededEntry,
-						})
+						return referee.Run(ctx, referee.Options{NodeURL: url, ServerKey: example.serverKey, Log: log})
 					},
 				}
 			})

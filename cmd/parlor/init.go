@@ -26,6 +26,7 @@ import (
 // starter is what init writes about.
 type starter struct {
 	folder, template string
+	server           string // what the game's server is written in; "": the players decide
 	origins          string // of the page, comma-separated
 	port, redisPort  int
 }
@@ -37,7 +38,8 @@ func initCommand() *cobra.Command {
 		Short: "Write a game that two windows play, and a node for it: settings with new secrets, and a compose file",
 		Long: "init writes a game with the SDK to the folder game, and beside it what runs a node for that game:\n" +
 			"parlor.env with new secrets, redis.conf, compose.yaml and a Dockerfile around this program. It overwrites\n" +
-			"nothing: when one of the files exists, it writes none. Then it prints the commands that start both.",
+			"nothing: when one of the files exists, it writes none. Then it prints the commands that start both.\n" +
+			"With --server the game has a server of its own in the folder server, which decides every move.",
 		RunE: func(c *cobra.Command, args []string) error {
 			s.folder = "."
 			if len(args) == 1 && args[0] != "" {
@@ -54,6 +56,7 @@ func initCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&s.template, "template", "vanilla", "the game's template: vanilla, react or phaser")
+	c.Flags().StringVar(&s.server, "server", "", "also write a server that decides the game, in: "+serverLanguages())
 	c.Flags().StringVar(&s.origins, "origins", "http://localhost:5173,http://localhost:4173",
 		"origins (comma-separated) of the game's page")
 	c.Flags().IntVar(&s.port, "port", 8080, "port of the node")
@@ -78,6 +81,9 @@ func (s *starter) check() error {
 	if s.port == s.redisPort {
 		return fmt.Errorf("the node and Redis cannot both have port %d: set --port or --redis-port", s.port)
 	}
+	if _, exists := serverCommands[s.server]; s.server != "" && !exists {
+		return fmt.Errorf("there is no server in %s: --server is %s", s.server, serverLanguages())
+	}
 	if info, err := os.Stat(s.folder); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file: name a folder", s.folder)
 	}
@@ -86,8 +92,38 @@ func (s *starter) check() error {
 
 const (
 	gameFolder   = "game" // apart from the node's files: Vite shows what is in its folder
+	serverFolder = "server"
 	programFile  = "parlor"
 	gameTemplate = "game" // has what every template has
+
+	templateFolder       = "create/templates"
+	serverTemplateFolder = "create/servers" // its folder game has what replaces files of a template
+)
+
+// serverCommands are the commands that start a game's server in its folder, by what it is written in.
+var serverCommands = map[string][]string{
+	"node": {"npm install", "npm start"},
+	"go":   {"go run ."},
+}
+
+// serverLanguages returns the values of --server for a reader.
+func serverLanguages() string {
+	return strings.Join(slices.Sorted(maps.Keys(serverCommands)), " or ")
+}
+
+// Values of nodeFiles that a starter with a game's server has.
+const (
+	serverEnv = `# For the game's server: the node, and the server key of its game. Keep it out of your repository.
+URL=http://127.0.0.1:{port}
+SERVER_KEY={game key}
+`
+	serverService = `  server:
+    build: server
+    restart: unless-stopped
+    env_file: server.env
+    environment: ["URL=http://node:8080"]
+    depends_on: [node]
+`
 )
 
 // nodeFiles are the files for a node. Braces stand for values of a starter.
@@ -128,7 +164,7 @@ services:
     env_file: [parlor.env, compose.env]
     ports: ["127.0.0.1:{port}:8080"]
     depends_on: [redis]
-  redis:
+{server service}  redis:
     image: redis:7.2.16-bookworm
     restart: unless-stopped
     env_file: compose.env
@@ -157,7 +193,9 @@ CMD ["serve"]
 }
 
 // modes are the modes of files that are not for everybody to read, or that are run.
-var modes = map[string]fs.FileMode{"parlor.env": 0o600, "compose.env": 0o600, "redis.conf": 0o600, programFile: 0o755}
+var modes = map[string]fs.FileMode{
+	"parlor.env": 0o600, "compose.env": 0o600, "redis.conf": 0o600, "server.env": 0o600, programFile: 0o755,
+}
 
 const secretBytes = 32
 
@@ -178,11 +216,17 @@ func (s starter) files() (map[string][]byte, error) {
 		values = append(values, "{"+secret+"}", hex.EncodeToString(b))
 	}
 	files := map[string][]byte{}
-	for path, text := range nodeFiles {
+	texts := maps.Clone(nodeFiles)
+	service := ""
+	if s.server != "" {
+		service = serverService
+		texts["server.env"] = serverEnv
+	}
+	values = append(values, "{server service}", service)
+	for path, text := range texts {
 		files[path] = []byte(strings.NewReplacer(values...).Replace(text))
 	}
-	err = addTemplate(files, s.template, name, fmt.Sprintf("http://localhost:%d", s.port))
-	if err != nil {
+	if err := s.addTemplates(files, name); err != nil {
 		return nil, err
 	}
 	if runtime.GOOS == "linux" {
@@ -212,49 +256,117 @@ func packageName(text string) string {
 	return cmp.Or(strings.TrimLeft(b.String(), "._-"), "my-game")
 }
 
-// addTemplate adds the game of a template for the node at url, as sdk/create/create.mjs writes it.
-func addTemplate(files map[string][]byte, template, name, url string) error {
-	const folder = "create/templates"
-	templates, err := fs.ReadDir(sdk.Templates, folder)
+// addTemplates adds the game of the template, as sdk/create/create.mjs writes it, and the game's
+// server.
+func (s starter) addTemplates(files map[string][]byte, name string) error {
+	templates, err := fs.ReadDir(sdk.Templates, templateFolder)
 	if err != nil {
 		return err
 	}
-	isTemplate := func(e fs.DirEntry) bool { return e.Name() == template && template != gameTemplate }
+	isTemplate := func(e fs.DirEntry) bool { return e.Name() == s.template && s.template != gameTemplate }
 	if !slices.ContainsFunc(templates, isTemplate) {
-		return fmt.Errorf("there is no template %s: --template is vanilla, react or phaser", template)
+		return fmt.Errorf("there is no template %s: --template is vanilla, react or phaser", s.template)
 	}
-	values := strings.NewReplacer("my-game", name, "http://localhost:8080", url)
-	for _, from := range []string{gameTemplate, template} {
-		err := fs.WalkDir(sdk.Templates, folder+"/"+from, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			text, err := sdk.Templates.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			path = strings.TrimPrefix(path, folder+"/"+from+"/")
-			if rest, hidden := strings.CutPrefix(path, "_"); hidden {
-				path = "." + rest
-			}
-			files[gameFolder+"/"+path] = []byte(values.Replace(string(text)))
-			return nil
-		})
-		if err != nil {
+	values := strings.NewReplacer("my-game", name, "http://localhost:8080", fmt.Sprintf("http://localhost:%d", s.port))
+	sources := [][2]string{ // in this order: a later one replaces files
+		{templateFolder + "/" + gameTemplate, gameFolder}, {templateFolder + "/" + s.template, gameFolder},
+	}
+	if s.server != "" {
+		sources = append(sources, [2]string{serverTemplateFolder + "/" + gameTemplate, gameFolder},
+			[2]string{serverTemplateFolder + "/" + s.server, serverFolder})
+	}
+	for _, source := range sources {
+		if err := addFolder(files, source[0], source[1], values); err != nil {
 			return err
 		}
 	}
+	for _, folder := range []string{gameFolder, serverFolder} {
+		if err := addPackages(files, folder); err != nil {
+			return err
+		}
+	}
+	if s.server == "go" {
+		return addGoModules(files, name)
+	}
+	return nil
+}
+
+// The module files of a server in Go. A template cannot have them: a folder with go.mod is a module
+// of its own, which is not embedded. Braces stand for values.
+const (
+	goModule = `module {name}/server
+
+go 1.26.0
+
+require (
+	github.com/gorilla/websocket v1.5.3
+	github.com/parlor-games/parlor v1.0.0
+)
+
+// The library as the program parlor brought it. Without this line it is the published one.
+replace github.com/parlor-games/parlor => ./parlor
+`
+	goLibraryModule = `module github.com/parlor-games/parlor
+
+go 1.26.0
+
+require github.com/gorilla/websocket v1.5.3
+`
+	goSum = `github.com/gorilla/websocket v1.5.3 h1:saDtZ6Pbx/0u+bgYQ3q96pZgCzfhKXGPqt7kZ72aNNg=
+github.com/gorilla/websocket v1.5.3/go.mod h1:YR8l580nyteQvAITg2hZ9XVh4b55+EU/adAjf1fMHhE=
+`
+)
+
+// addGoModules adds the library for servers in Go, and the module files that lead to it.
+func addGoModules(files map[string][]byte, name string) error {
+	const library = serverFolder + "/parlor"
+	files[serverFolder+"/go.mod"] = []byte(strings.ReplaceAll(goModule, "{name}", name))
+	files[serverFolder+"/go.sum"] = []byte(goSum)
+	files[library+"/go.mod"] = []byte(goLibraryModule)
+	sources, err := fs.Glob(sdk.GoLibrary, "go/*.go")
+	if err != nil {
+		return err
+	}
+	for _, path := range sources {
+		if files[library+"/sdk/"+path], err = sdk.GoLibrary.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFolder adds the files of a folder of sdk.Templates below another folder, with values in place.
+func addFolder(files map[string][]byte, from, to string, values *strings.Replacer) error {
+	return fs.WalkDir(sdk.Templates, from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := sdk.Templates.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		path = strings.TrimPrefix(path, from+"/")
+		if rest, hidden := strings.CutPrefix(path, "_"); hidden {
+			path = "." + rest
+		}
+		files[to+"/"+path] = []byte(values.Replace(string(text)))
+		return nil
+	})
+}
+
+// addPackages adds the packages of the SDK that the package.json of a folder names.
+func addPackages(files map[string][]byte, folder string) error {
 	packages, err := fs.Glob(sdk.Files, "dist/*.tgz")
 	if err != nil {
 		return err
 	}
-	manifest := string(files[gameFolder+"/package.json"])
+	manifest := string(files[folder+"/package.json"])
 	for _, path := range packages {
 		vendored := "vendor/" + strings.TrimPrefix(path, "dist/")
 		if !strings.Contains(manifest, vendored) {
 			continue
 		}
-		if files[gameFolder+"/"+vendored], err = sdk.Files.ReadFile(path); err != nil {
+		if files[folder+"/"+vendored], err = sdk.Files.ReadFile(path); err != nil {
 			return err
 		}
 	}
@@ -338,6 +450,14 @@ func (s starter) printSteps(out io.Writer) {
 	line("redis-server redis.conf &")
 	line("set -a; . ./parlor.env; set +a")
 	line("%s serve", program)
+	if s.server != "" {
+		line("# The game's server, in another shell, unless Docker runs it:")
+		enter(filepath.Join(s.folder, serverFolder))
+		line("set -a; . ../server.env; set +a")
+		for _, command := range serverCommands[s.server] {
+			line("%s", command)
+		}
+	}
 	line("# The game, in another shell. Open its address in a window, and in a private one:")
 	enter(filepath.Join(s.folder, gameFolder))
 	line("npm install")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -28,12 +27,15 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
+	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/games"
 	"github.com/parlor-games/parlor/internal/players/presence"
 	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
+	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/players/usage"
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/history"
@@ -189,6 +191,7 @@ type node struct {
 	logLevel *slog.LevelVar
 
 	saves       *progress.Service
+	webhooks    *webhooks.Service
 	idempotency *idempotency.Service
 
 	apiServer *handlers.Server
@@ -197,15 +200,16 @@ type node struct {
 	nodes     *nodes.Service
 	hub       *realtime.Hub
 	presence  *presence.Service
+	servers   *servers.Service
+	calls     *calls.Service
 	monitor   *readiness.Monitor
 	history   *history.Service
 	archiver  *archiver.Service // nil when nothing leaves the store
 }
 
-// newNode returns a node on a store. gameServer is that of the demo, or nil.
+// newNode returns a node on a store.
 func newNode(
 	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, storeErrors *logs.StoreErrors,
-	gameServer http.Handler,
 ) (*node, error) {
 	ledgerArchive, err := openArchive(s)
 	if err != nil {
@@ -238,6 +242,9 @@ func newNode(
 	n.hub = realtime.New(db, realtime.Options{
 		Log: log, OtherServes: n.nodes.OtherServes, Observer: n.presence,
 	})
+	if err := n.addCalls(metrics); err != nil {
+		return nil, err
+	}
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)
@@ -251,6 +258,7 @@ func newNode(
 	}
 	n.saves = saves
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
+	n.webhooks = n.newWebhooks(metrics)
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Alarm: n.alarm, Audit: audit.New(db, n.ledgers, n.wallet), Limits: limits.New(db, n.wallet, n.users),
@@ -264,11 +272,13 @@ func newNode(
 			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
 		}),
 		Trail:    n.trail,
+		Servers:  n.servers,
+		Calls:    n.calls,
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
-		Nodes:          n.nodes, Activity: n.activity, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
-		GameServer:      gameServer,
+		Nodes:          n.nodes, Activity: n.activity, Webhooks: n.webhooks,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		MetricsRegistry: metrics, Log: log,
 	})
 	if err != nil {
@@ -276,6 +286,16 @@ func newNode(
 	}
 	n.monitor.OwnOutages(storeErrors, n.apiServer.UnavailableCalls)
 	return n, nil
+}
+
+// addCalls adds what brings the calls of players to the game's servers.
+func (n *node) addCalls(metrics *prometheus.Registry) error {
+	n.servers = servers.New(n.db, servers.Options{Log: n.log})
+	counts := handlers.NewCallMetrics(metrics)
+	n.calls = calls.New(n.hub, n.servers, calls.Options{
+		Log: n.log, Channel: n.servers.Channel(), Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
+	})
+	return n.hub.Receive(n.servers.Channel(), n.calls.Receive)
 }
 
 // confirmingReplicas is the number of replicas that must have a change before it is acknowledged,

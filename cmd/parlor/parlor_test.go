@@ -654,6 +654,33 @@ func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	}
 }
 
+func TestInitWritesAServerThatHasTheKeyOfTheGame(t *testing.T) {
+	for language, commands := range serverCommands {
+		folder := filepath.Join(t.TempDir(), "my-game")
+		steps := must(t, "init", folder, "--server", language)
+		if !strings.Contains(steps, "/server\nset -a; . ../server.env; set +a\n"+strings.Join(commands, "\n")+"\n") {
+			t.Errorf("%s: the steps are\n%s", language, steps)
+		}
+		read := func(name string) string { return string(testkit.Must(os.ReadFile(filepath.Join(folder, name)))(t)) }
+		_, key, _ := strings.Cut(read("parlor.env"), "\nPARLOR_FIRST_GAME_KEY=")
+		key, _, _ = strings.Cut(key, "\n")
+		if env := read("server.env"); key == "" || !strings.Contains(env, "\nSERVER_KEY="+key+"\n") {
+			t.Errorf("%s: the server has another key than %s", language, key)
+		}
+		var parsed struct {
+			Services map[string]struct{ Build, EnvFile any }
+		}
+		testkit.Check(t, yaml.Unmarshal([]byte(read("compose.yaml")), &parsed))
+		if len(parsed.Services) != 3 || parsed.Services["server"].Build != "server" {
+			t.Errorf("%s: compose.yaml has the services %v", language, parsed.Services)
+		}
+		if rules := read("game/src/rules.ts"); !strings.Contains(rules, `settlement = "server"`) {
+			t.Errorf("%s: the game has the rules\n%s", language, rules)
+		}
+		read("server/README.md")
+	}
+}
+
 func TestInitRefusesWhatTheNodeWouldRefuse(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
@@ -663,6 +690,7 @@ func TestInitRefusesWhatTheNodeWouldRefuse(t *testing.T) {
 		"--port and --redis-port":       {"--port", "99999"},
 		"both have port 7000":           {"--port", "7000", "--redis-port", "7000"},
 		"is a file":                     {file},
+		"there is no server in basic":   {"--server", "basic"},
 	} {
 		if len(args) > 1 {
 			args = append(args, filepath.Join(folder, "other"))

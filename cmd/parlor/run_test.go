@@ -23,7 +23,7 @@ func newServingNode(t *testing.T, store *redistest.Server) *node {
 	db := testkit.Must(openStore(s))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	handler, storeErrors := logs.NewStoreErrors(slog.DiscardHandler)
-	return testkit.Must(newNode(db, s, config.ModeServe, slog.New(handler), storeErrors, nil))(t)
+	return testkit.Must(newNode(db, s, config.ModeServe, slog.New(handler), storeErrors))(t)
 }
 
 // The store of the node meets the requirements at the second try only, a second after the node

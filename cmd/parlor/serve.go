@@ -36,7 +36,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			n, err := newNode(db, s, config.ModeServe, log, storeErrors, nil)
+			n, err := newNode(db, s, config.ModeServe, log, storeErrors)
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ async function bundle(entry, format, names = internalNames) {
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    external: ["react", ...Object.keys(peers)],
+    external: ["react", "ws", "node:*", ...Object.keys(peers)],
     ...names && { mangleProps: new RegExp(`^(${Object.keys(names).join("|")})$`), mangleCache: { ...names } },
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
@@ -71,6 +71,10 @@ export async function buildAll() {
     "boards.v1.cjs": await bundle("src/boards.ts", "cjs"),
     "boards.v1.d.mts": bundleTypes(root, "src/boards.ts", { "./v1.mjs": "src/index.ts" }),
     "boards.v1.d.cts": bundleTypes(root, "src/boards.ts", { "./v1.cjs": "src/index.ts" }),
+    "server.v1.mjs": await bundle("src/server/index.ts", "esm", null),
+    "server.v1.cjs": await bundle("src/server/index.ts", "cjs", null),
+    "server.v1.d.mts": bundleTypes(root, "src/server/index.ts"),
+    "server.v1.d.cts": bundleTypes(root, "src/server/index.ts"),
     "tournaments.v1.js": await bundle("src/tournaments_global.ts", "iife"),
     "tournaments.v1.mjs": await bundle("src/tournaments.ts", "esm"),
     "tournaments.v1.d.mts": bundleTypes(root, "src/tournaments.ts", { "./v1.mjs": "src/index.ts" }),

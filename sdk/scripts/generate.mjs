@@ -57,7 +57,9 @@ function dataSchema(message) {
 function mergeSchemas() {
   const openapi = parse(read("handlers/openapi.yaml"));
   const asyncapi = parse(read("handlers/asyncapi.yaml"));
-  const types = readDefinitions(read("internal/store/events/events.go"), "internal/store/events/events.go").map(([type]) => type);
+  const defined = readDefinitions(read("internal/store/events/events.go"), "internal/store/events/events.go").map(([type]) => type);
+  // Those of the channel server never reach a player.
+  const types = defined.filter((type) => !asyncapi.channels.server.messages[type] || asyncapi.channels.realtime.messages[type]);
   const schemas = { ...openapi.components.schemas };
   for (const [name, value] of Object.entries(asyncapi.components.schemas)) schemas[name] ??= value.schema;
   for (const type of types) {
@@ -120,6 +122,11 @@ ${roomTypes.filter((type) => type !== "room.snapshot").map((type) =>
 /** The data of the player's own events. */
 export interface ServiceUserEvents {
 ${userTypes.map((type) => `  ${camel(type.slice(5))}: ${dataOf(type)};`).join("\n")}
+}
+
+/** The data of every event, by its type on the wire. */
+export interface ServiceEvents {
+${types.map((type) => `  "${type}": ${dataOf(type)};`).join("\n")}
 }
 
 /** The data of events to one connection. */

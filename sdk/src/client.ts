@@ -109,7 +109,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     const stream = /[sh]$/.test(name) ? "progress" : "money"; // progress and match
     // Heard already, unless it replaces events that a failover has undone.
     if (seq <= parseInt(positions[stream]) && data.reason !== "resync") return;
-    positions[stream] = position;
+    if (seq) positions[stream] = position; // a message has none
     if (name === "balance") balances.note(data);
     emitter.emit(name, data);
   }

@@ -1,5 +1,5 @@
 import type { ParlorError } from "./errors.js";
-import type { Call } from "./http.js";
+import type { HttpCall } from "./http.js";
 import type { Session } from "./session.js";
 import type { Socket } from "./socket.js";
 import type { KeyValue } from "./storage.js";
@@ -15,7 +15,7 @@ export interface Context {
   shelf: KeyValue;
   state: State;
   user: User | null;
-  http<T = any>(path: string, call?: Call): Promise<T>;
+  http<T = any>(path: string, call?: HttpCall): Promise<T>;
   session: Session;
   socket: Socket;
   emit(event: string, value: unknown): boolean;

@@ -92,7 +92,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
       return isHeard;
     },
     end() {
-      for (const listener of listeners) listener.end(new ParlorError("closed"));
+      listeners.forEach((listener) => listener.end(new ParlorError("closed")));
     },
   };
 }

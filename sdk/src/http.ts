@@ -7,7 +7,7 @@ const attemptTimeoutMs = 10_000;
 const maxRetryAfterMs = 15_000;
 
 /** A call of the HTTP interface. */
-export interface Call {
+export interface HttpCall {
   /** By default POST with a body, GET without. */
   method?: string;
   body?: unknown;
@@ -33,7 +33,7 @@ export const queryString = (query?: object): string =>
  * the same Idempotency-Key, so that it happens once. A token that was refused is renewed once.
  */
 export function createHttp(c: Context) {
-  async function attempt(path: string, method: string, call: Call, headers: Record<string, string>) {
+  async function attempt(path: string, method: string, call: HttpCall, headers: Record<string, string>) {
     const controller = new AbortController();
     const { signal } = controller;
     const timer = setTimeout(() => controller.abort(), attemptTimeoutMs);
@@ -60,7 +60,7 @@ export function createHttp(c: Context) {
     }
   }
 
-  async function repeat(path: string, call: Call): Promise<any> {
+  async function repeat(path: string, call: HttpCall): Promise<any> {
     const headers: Record<string, string> = {};
     const { method = call.body ? "POST" : "GET", idempotencyKey = method === "POST" ? randomHex(16) : "" } = call;
     const isOwn = call.bearer === undefined; // the session's credential
@@ -86,7 +86,7 @@ export function createHttp(c: Context) {
     }
   }
 
-  return (path: string, call: Call = {}): Promise<any> => {
+  return (path: string, call: HttpCall = {}): Promise<any> => {
     const isAborted = new Promise((_, reject) => listen(call.signal, "abort", () => reject(new ParlorError("aborted"))));
     return Promise.race([repeat(path, call), isAborted]);
   };

@@ -15,7 +15,7 @@ const clients = new Map<string, Parlor>();
  * is missing or of a wrong type.
  */
 export function init<Messages = any>(options: Options): Parlor<Messages> & PromiseLike<Parlor<Messages>> {
-  const gameId = Number(options?.gameId);
+  const gameId = +options?.gameId;
   need(Number.isInteger(gameId) && gameId > 0, "init needs gameId");
   const address = options.baseUrl || defaultOrigin();
   need(origin.test(address!), "init needs baseUrl");

@@ -43,12 +43,12 @@ export function createOutbox(c: Context) {
   }
 
   return {
-    send(roomId: string, op: string, payload: unknown, { to, volatile, latest }: SendOptions) {
+    send(roomId: string, op: string, payload: unknown, { volatile, ...o }: SendOptions) {
       need(op && typeof op === "string", "needs a name");
-      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to, latest } });
+      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, ...o } });
       const size = limitSize(text, maxFrameBytes);
       if (volatile) {
-        if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
+        if (!queue.length && c.socket.buffered()! < maxBuffered) transmit(text);
       } else if (queue.length || !transmit(text)) {
         const at = Date.now();
         if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes) {

@@ -157,10 +157,10 @@ export function createProgress(c: Context) {
     close() {
       clearTimeout(idleTimer);
       socket.close();
-      for (const { timer, busy, next } of slots.values()) {
+      slots.forEach(({ timer, busy, next }) => {
         clearTimeout(timer);
         if (!busy) next?.reject(new ParlorError("closed"));
-      }
+      });
     },
   };
 }

@@ -114,7 +114,7 @@ export function createRooms(c: Context) {
     };
 
     const methods: Record<string, unknown> = {
-      on: emitter.on, once: emitter.once, events: emitter.events, shared,
+      ...emitter, shared,
       setReady: (ready = true) => act("ready", { ready }),
       finish: (results: unknown) => act("finish", { results }),
       kick: (userId: number, o?: object) => act("kick", { userId, ...o }),
@@ -122,6 +122,8 @@ export function createRooms(c: Context) {
       setTurn: (userId: number | null, seconds?: number) => act("turn", { userId, seconds }),
       rematch: async () => follow(await post("rematch", { roomId })),
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
+      call: async (op: string, payload: unknown, o?: object) =>
+        (await c.socket.ask("room.call", { roomId, op, payload, ...o })).payload,
       unwatch: () => unwatch(f),
     };
     for (const verb of ["start", "leave", "cancel"]) methods[verb] = () => act(verb);

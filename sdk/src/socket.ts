@@ -15,11 +15,11 @@ export interface Socket {
   /** Whether frames can be sent. */
   isUp(): boolean;
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
-  ask(type: string, data: object, id?: string): Promise<any>;
+  ask(type: string, data: any, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
   send(frame: string): void;
-  /** The bytes that the browser has not sent yet. */
-  buffered(): number;
+  /** The bytes that the browser has not sent yet; undefined without a connection. */
+  buffered(): number | undefined;
   /** Connects now, if not connected; else finds out whether the connection still lives. */
   wake(): void;
   /** Drops the connection and connects again later. */
@@ -191,7 +191,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
           settle(id);
           reject(call.sent ? new ParlorError("timeout") : new ParlorError("offline"));
           if (call.sent && upSince) down(1006); // the reply is lost: so is the connection
-        }, replyTimeoutMs),
+        }, replyTimeoutMs + (data.timeoutMs || 0)),
       };
       waiting.set(id, call);
       wanted = true;
@@ -199,7 +199,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
       else open();
     }),
     send: (frame) => ws!.send(frame),
-    buffered: () => ws?.bufferedAmount || 0,
+    buffered: () => ws?.bufferedAmount,
     wake() {
       wanted = true;
       if (upSince) probe();

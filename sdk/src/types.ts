@@ -168,6 +168,8 @@ export interface ParlorEvents {
   progress: ServiceUserEvents["progress"];
   /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
   match: ServiceUserEvents["match"];
+  /** A message of the game's server to this player: at most once, also to every other page of the player. */
+  message: { op: string; payload: any };
   /** The node ends soon. The client moves to another one by itself. */
   draining: ServiceConnectionEvents["draining"];
   /**
@@ -200,6 +202,12 @@ export interface SendOptions {
   volatile?: boolean;
   /** Of such messages with this name that wait for a slow player, only the newest is kept. */
   latest?: boolean;
+}
+
+/** Options of a question to the game's server. */
+export interface AskOptions {
+  /** How long the server may take, 100 to 30,000 ms; by default 5,000. */
+  timeoutMs?: number;
 }
 
 /**
@@ -238,6 +246,12 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
    * `timeout`. Throws payload_too_large above 16 KiB, and queue_full when 64 messages or 256 KB wait.
    */
   send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
+  /**
+   * Asks the game's server, and resolves with its answer: at most once, in order, never stored. Rejects with
+   * game_error when the server refuses, with its reason in `data.gameCode`; with no_server when none listens;
+   * with server_timeout when it does not answer in time. While there is no connection it waits, 10 s at most.
+   */
+  call<Answer = any>(op: string, payload: unknown, o?: AskOptions): Promise<Answer>;
   /**
    * For the host: gives a player the turn for some seconds, null ends the turns. At the deadline the
    * service gives it to the next player. Rejects with not_host, not_started, not_participant.

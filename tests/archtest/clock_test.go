@@ -62,11 +62,14 @@ var backgroundWork = map[string]string{
 	"auth":      "reads which sessions have ended; a token ends by itself, which is a bound of security",
 	"nodes":     "shows the nodes; one that was not heard for a while is not shown",
 	"presence":  "ends leases of other nodes: AllowsEnding, and presence_claim compares",
+	"servers":   "renews its own leases; one that is over is passed over by who reads it",
+	"calls":     "ends calls, by the monotonic clock of the node",
 	"boards":    "ends and pays seasons: leader.EndsByTime, and board_seal compares",
 	"tours":     "opens, starts and ends tournaments and matches: leader.EndsByTime, and the scripts compare",
 	"apiServer": "closes sockets whose session has ended",
 	"usage":     "estimates what games have in the store; nothing ends",
 	"activity":  "takes samples of games; nothing ends",
+	"webhooks":  "gives an event up after a day of tries; nothing of a player ends",
 	"trail":     "appends to a list of a bounded length",
 }
 

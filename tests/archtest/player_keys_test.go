@@ -64,7 +64,7 @@ var notOfPlayers = strings.Fields(`
 	Meta HistoryLosses HistoryMark Probe UserIDCounter GameIDCounter Issuers Token Tokens AssetIDCounter GameBytes
 	GamesOverShare GamesWithWork GamesInWork GamesLookedAt LinesLookedAt MoneyHalts Pepper EndedSessions Trail
 	ServerTrail RoutineTrail TrailGames TrailNumber TrailMark Lock FenceCounter ConsoleLink ConsoleSessions Nodes
-	PresenceLeases PresenceShards ProbeChannel Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
+	PresenceLeases PresenceShards ProbeChannel NodeChannel GameServers GameServerRooms Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
 	PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue
 	RoomTurns RoomOutbox DeadLetters RoomsFence PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank
 	Feed FeedHead GameActivity TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)

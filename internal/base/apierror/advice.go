@@ -34,7 +34,9 @@ var advice = map[string]string{
 	TokenNotFound.Code: "Correct the id or code of the token.",
 	AssetNotFound.Code: "Load the catalogue again. The asset does not exist, is not on sale, or belongs to another " +
 		"game.",
-	SlotNotFound.Code:        "Save to the slot first.",
+	SlotNotFound.Code: "Save to the slot first.",
+	CallNotFound.Code: "Drop the answer: its time is over, it was given before, or another connection was asked.",
+
 	SaveVersionNotFound.Code: "Choose a version that the history of the slot lists.",
 
 	BoardNotFound.Code:  "List the leaderboards of the game.",
@@ -43,6 +45,7 @@ var advice = map[string]string{
 	PlayNotFound.Code:   "Start a play, and send its score as the same player.",
 
 	TournamentNotFound.Code: "List the tournaments of the game.",
+	WebhookNotFound.Code:    "Choose one of the webhooks that the game lists.",
 	MatchNotFound.Code:      "Choose one of the matches that the tournament lists.",
 
 	MethodNotAllowed.Code: "Correct the method.",
@@ -97,7 +100,9 @@ var advice = map[string]string{
 	IdempotencyKeyReused.Code: "Use a new Idempotency-Key for a new request.",
 	SaveRejected.Code:         "Correct the state by the rules of the game: `errors` names the rules that it breaks.",
 	ScoreRejected.Code:        "Send a score that keeps the rules of the leaderboard: `rule` names what it breaks.",
-	RateLimited.Code:          "Wait for the seconds in the header Retry-After.",
+	GameError.Code: "Show what the game says: `gameCode` is the code of its server, and `detail` what it adds. The call " +
+		"was handled.",
+	RateLimited.Code: "Wait for the seconds in the header Retry-After.",
 
 	Internal.Code: "Send the request again with the same Idempotency-Key. If it happens again, report the `requestId`.",
 
@@ -105,6 +110,10 @@ var advice = map[string]string{
 	StoreUnavailable.Code: "Send the request again with the same Idempotency-Key after a moment.",
 	StoreFull.Code: "Wait: rooms that are open go on, and what ends makes room. Nothing was changed; send the request " +
 		"again in a minute.",
+	NoServer.Code: "Call again after a moment: no server was asked. If it stays, start the game's server: it takes " +
+		"calls after `game.subscribe` or `room.subscribe`.",
+	ServerTimeout.Code: "Read the room before you call again: the server may have done what it was asked, or may still " +
+		"do it.",
 	OutcomeUnknown.Code: "Send the request again with the same Idempotency-Key. If `detail` asks for a new one, read " +
 		"first what happened.",
 }

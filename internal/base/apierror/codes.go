@@ -49,6 +49,9 @@ var (
 	TournamentNotFound = define("tournament_not_found", 404, "No such tournament", false)
 	MatchNotFound      = define("match_not_found", 404, "The tournament has no such match", false)
 
+	CallNotFound    = define("call_not_found", 404, "No such call waits for an answer of this server", false)
+	WebhookNotFound = define("webhook_not_found", 404, "The game has no such webhook", false)
+
 	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
 
 	MethodNotAllowed = define("method_not_allowed", 405, "The method is not allowed here", false)
@@ -99,6 +102,7 @@ var (
 	IdempotencyKeyReused = define("idempotency_key_reused", 422, "The Idempotency-Key was used for another request", false)
 	SaveRejected         = define("save_rejected", 422, "The save breaks a rule of the game", false)
 	ScoreRejected        = define("score_rejected", 422, "The score breaks a rule of the leaderboard", false)
+	GameError            = define("game_error", 422, "The game's server refused the call", false)
 	RateLimited          = define("rate_limited", 429, "Too many requests", true)
 
 	Internal = define("internal", 500, "Something went wrong", true)
@@ -108,4 +112,8 @@ var (
 	StoreUnavailable = define("store_unavailable", 503, "The store cannot be reached", true)
 	StoreFull        = define("store_full", 503, "The store is nearly full and takes nothing new", true)
 	OutcomeUnknown   = define("outcome_unknown", 503, "Not yet as durable as promised: ask again with the same key", true)
+	NoServer         = define("no_server", 503, "No server of the game takes calls for this room now", true)
+
+	// 504: another party did not answer in time, and may have done what it was asked.
+	ServerTimeout = define("server_timeout", 504, "The game's server did not answer in time", false)
 )

@@ -12,6 +12,7 @@ import (
 // Entry is one entry of a game's ledger; its postings should sum to zero.
 type Entry struct {
 	Number   int64     // from 1
+	Nonce    string    // of the call that made it
 	At       time.Time // UTC
 	Code     string    // of the token
 	Reason   string    // "entry", "payout", "purchase", …, or the reason of a credit or debit
@@ -39,13 +40,26 @@ func (p Posting) UserID() (int64, bool) {
 
 const entryParts = 6
 
+// unknownNonce is the nonce of an entry that has none.
+const unknownNonce = "zzzzzzzz"
+
+// NonceOf returns the nonce of the call that wrote an entry, by its text: 8 digits of base 36.
+func NonceOf(text string) string {
+	_, rest, _ := strings.Cut(text, "|")
+	nonce, _, _ := strings.Cut(rest, "|")
+	if len(nonce) != len(unknownNonce) {
+		return unknownNonce
+	}
+	return nonce
+}
+
 // Decode decodes the text of an entry. A text that is no entry becomes one with an invalid posting.
 func Decode(number int64, text string) Entry {
 	parts := strings.SplitN(text, "|", entryParts+1)
 	if len(parts) != entryParts {
 		return Entry{Number: number, Postings: []Posting{{Invalid: text}}}
 	}
-	e := Entry{Number: number, Code: parts[2], Postings: decodePostings(parts[5])}
+	e := Entry{Number: number, Nonce: parts[1], Code: parts[2], Postings: decodePostings(parts[5])}
 	if ms, err := strconv.ParseInt(parts[0], 10, 64); err == nil {
 		e.At = time.UnixMilli(ms).UTC()
 	}

@@ -27,6 +27,12 @@ type Posting struct {
 	Units   Units  `json:"deltaAmount,string"` // Delta in minor units
 }
 
+// ExportedEntry is an entry outside of its game: a line of parlor ledger export.
+type ExportedEntry struct {
+	GameID int64 `json:"gameId"`
+	Entry
+}
+
 // EntryQuery selects a page of a game's ledger.
 type EntryQuery struct {
 	Before int64 // only entries with a lower number: Next of the page before, or 0 for the newest
@@ -81,6 +87,12 @@ func viewOf(e ledger.Entry, t Token) Entry {
 		}
 	}
 	return view
+}
+
+// ViewEntry returns an entry of a ledger as the operator sees it.
+func (s *Service) ViewEntry(ctx context.Context, e ledger.Entry) (Entry, error) {
+	found, err := s.FindDefinitions(ctx, e.Code)
+	return viewOf(e, found[e.Code]), err
 }
 
 // EachEntry calls visit with the entries of a game, from one number to another, both included, in

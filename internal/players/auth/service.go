@@ -717,11 +717,19 @@ func (s *Service) authenticate(ctx context.Context, bearer string) (Authenticati
 		if err != nil {
 			return Authentication{}, err
 		}
-		return Authentication{Caller: principal.Caller{
-			Role: principal.Server, GameID: game.ID, ServerKeyID: games.ServerKeyID(bearer),
-		}}, nil
+		keyID := games.ServerKeyID(bearer)
+		return Authentication{
+			Caller:  principal.Caller{Role: principal.Server, GameID: game.ID, ServerKeyID: keyID},
+			Session: s.serverSession(game.ID, keyID),
+		}, nil
 	}
 	return s.authenticatePlayer(ctx, bearer, digest)
+}
+
+// serverSession returns the session of a server key, which lasts until the key is revoked or the
+// store is replaced.
+func (s *Service) serverSession(game int64, keyID string) sessions.Session {
+	return sessions.Session{GameID: game, ServerKeyID: keyID, AcceptedEpoch: s.sessions.AcceptedEpoch()}
 }
 
 // adminKeyID returns the place, from 1, of the operator's key with this digest, or 0. It compares

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/players/sessions"
 	"github.com/parlor-games/parlor/internal/players/users"
 )
@@ -19,9 +20,10 @@ var (
 	errStoreReplaced = apierror.AccessTokenExpired.WithReason("the store was replaced since; refresh the token")
 )
 
-// checkSession returns unauthenticated for a player whose session has ended.
+// checkSession returns unauthenticated for a player whose session has ended, and for a server whose
+// key was revoked.
 func (s *Service) checkSession(ctx context.Context, a Authentication) error {
-	if a.Session.UserID == 0 {
+	if a.Session == (sessions.Session{}) {
 		return nil
 	}
 	if a.Session.AcceptedEpoch < s.sessions.AcceptedEpoch() {
@@ -30,6 +32,9 @@ func (s *Service) checkSession(ctx context.Context, a Authentication) error {
 	_, ended, err := s.sessions.Ended(ctx, a.Session)
 	if err == nil && ended {
 		err = errSessionEnded
+		if a.Role == principal.Server {
+			err = apierror.Unauthenticated
+		}
 		if until, suspended := s.sessions.Suspended(a.Session.UserID); suspended {
 			err = suspendedError(until)
 		}
@@ -119,14 +124,17 @@ type externalWatch struct {
 // anew, as while the store is down.
 const maxExternalCheckAge = 55 * time.Minute
 
-// WatchSession calls onEnd once with a close code when the session of a player ends, or at once if
-// it has ended already. A session of an outside issuer also ends when the game no longer accepts
+// WatchSession calls onEnd once with a close code when the session of a player ends or the key of a
+// server is revoked, or at once if it has ended already. A session of an outside issuer also ends when the game no longer accepts
 // the issuer or the issuer has dropped the key, and any other when its signing key is removed.
 // onEnd must not block. The caller must call stop.
 func (s *Service) WatchSession(a Authentication, onEnd func(code int)) (stop func()) {
 	var once sync.Once
 	end := func(code int) { once.Do(func() { onEnd(code) }) }
 	stopWatch := s.sessions.Watch(a.Session, end)
+	if a.Role == principal.Server {
+		return stopWatch
+	}
 	if a.external == nil {
 		w := &ownWatch{a.signingKeyID, end}
 		s.watchedMu.Lock()

@@ -235,6 +235,9 @@ func (s *store) consumeTicket(ctx context.Context, digest string) (Authenticatio
 		},
 		external: t.External,
 	}
+	if t.Role == principal.Server {
+		a.Caller.ServerKeyID = t.ServerKeyID
+	}
 	if t.External != nil {
 		a.Session.Issuer = t.External.Issuer
 	}

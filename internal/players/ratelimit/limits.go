@@ -20,6 +20,10 @@ const (
 	Money   Class = "money"   // requests that may move money: rooms, purchases
 	Admin   Class = "admin"   // requests of the operator and of servers
 	Socket  Class = "socket"  // opening a socket
+	// ServerMessages are the messages of a game's servers on all their sockets together.
+	ServerMessages Class = "server-messages"
+	// Call is a player's calls of the game's server, which hears those of all players.
+	Call Class = "call"
 	// The bytes of a player's changes of shared state: a permit is a byte. Each goes to every peer,
 	// and none may be dropped, so it is the sender who waits.
 	StateBytes Class = "state-bytes"
@@ -66,6 +70,10 @@ func DefaultLimits() Limits {
 		Money:   {PerSecond: 100, Burst: 2_000, Scope: ScopeUser},
 		Admin:   {PerSecond: 1_000, Burst: 10_000, Scope: ScopeUser},
 		Socket:  {PerSecond: 20, Burst: 500, Scope: ScopeUser},
+
+		ServerMessages: {PerSecond: 5_000, Burst: 50_000, Scope: ScopeUser},
+
+		Call: {PerSecond: 50, Burst: 200, Scope: ScopeUser},
 
 		StateBytes: {PerSecond: 32 << 10, Burst: 64 << 10, Scope: ScopeUser},
 

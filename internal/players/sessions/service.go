@@ -272,7 +272,7 @@ func (s *Service) Ended(ctx context.Context, session Session) (code int, ended b
 }
 
 func (s *Service) endedLocked(session Session) (code int, ended bool) {
-	if session.UserID != 0 && session.AcceptedEpoch < s.accepted {
+	if session.AcceptedEpoch < s.accepted {
 		return CloseEnded, true
 	}
 	if len(s.ends) == 0 {

@@ -10,6 +10,7 @@ const (
 	ToUser       Audience = "user"       // the player alone, on every connection, with a gap-free seq
 	ToBoard      Audience = "board"      // who watches the leaderboard, without a seq
 	ToConnection Audience = "connection" // this connection, without a seq
+	ToServer     Audience = "server"     // the game's server, on its own socket
 )
 
 // Type is one kind of event.
@@ -17,7 +18,9 @@ type Type struct {
 	Name        string   // noun.past_verb, never renamed
 	Audience    Audience // who receives it
 	Meaning     string   // when it happens
-	DataMembers string   // the members of "data": "a, b: possible values, c (when it is null), d?"; d may be absent
+	// DataMembers are the members of "data": "a, b: possible values, c (when it is null), d?"; d may
+	// be absent. "" is an event without data.
+	DataMembers string
 }
 
 // The events of rooms. Each is in the room's list with its seq, written by the script that made the
@@ -147,9 +150,24 @@ var (
 	RoomMessage = define(
 		"room.message",
 		ToConnection,
-		"another participant sent a message; delivered at most once, in the sender's order",
-		"from, op, payload, encoding?",
+		"another participant, or the game's server, sent a message; delivered at most once, in the sender's order",
+		"from (null: the game's server), op, payload, encoding?",
 	)
+	UserMessage = define("user.message", ToConnection,
+		"the game's server or the operator sent the player a message; delivered at most once, on every connection",
+		"op, payload")
+)
+
+// The frames that only a game's server gets, beside the events of rooms and tournaments in the
+// form of the feed: feed and position are those of the feed, and time takes the place of at.
+var (
+	LedgerEntry = define("ledger.entry", ToServer, "the game's ledger has another entry, of any reason but entry, refund "+
+		"and payout; feed is money", "gameId, id, at, tokenId, reason, ref, postings")
+	GamePosition = define("game.position", ToServer, "the feed went on with at least 512 events that this subscription "+
+		"does not get", "")
+	GameGap = define("game.gap", ToServer, "events of the feed are gone; it goes on after position", "")
+	RoomCall = define("room.call", ToServer, "a player asks the server, which answers with room.reply; delivered at most "+
+		"once, in the player's order", "callId, from, op, payload")
 )
 
 var types []Type

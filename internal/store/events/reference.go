@@ -10,6 +10,9 @@ import (
 // MemberNames returns the names of the members of Data. The name of one that may be absent ends
 // with "?".
 func (t Type) MemberNames() []string {
+	if t.DataMembers == "" {
+		return nil
+	}
 	var names []string
 	depth, start := 0, 0
 	add := func(member string) {
@@ -72,11 +75,18 @@ func Reference() string {
 			"watch theirs on the node. `season` is the season as in `GET /api/v1/leaderboards/{board}/seasons`."},
 		{ToConnection, "To one connection", "They are in no list. " +
 			"Only `room.snapshot` and `tournament.snapshot` have a `seq`: that of the last event that they include."},
+		{ToServer, "To the game's server", "It has a server key in place of an access token. After `game.subscribe` it gets " +
+			"the events of rooms and tournaments of its game in the form of the feed, " +
+			"`{type, feed, position, roomId, seq, time, data}`, and these. [The game's server](game-server.md) is the guide."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)
 		for _, t := range All() {
 			if t.Audience == section.to {
-				fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", t.Name, t.Meaning, strings.ReplaceAll(t.DataMembers, "|", `\|`))
+				data := "none"
+				if t.DataMembers != "" {
+					data = "`" + strings.ReplaceAll(t.DataMembers, "|", `\|`) + "`"
+				}
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", t.Name, t.Meaning, data)
 			}
 		}
 	}

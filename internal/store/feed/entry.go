@@ -73,6 +73,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ShareOf returns which of several servers a room belongs to, from 0 on: the CRC-32C of the text of
 // its id, modulo their number.
-func ShareOf(roomID string, of int) int {
-	return int(crc32.Checksum([]byte(roomID), castagnoli) % uint32(of))
-}
+func ShareOf(roomID string, of int) int { return int(ShareNumber(roomID) % uint32(of)) }
+
+// ShareNumber is what ShareOf takes modulo the number of servers.
+func ShareNumber(roomID string) uint32 { return crc32.Checksum([]byte(roomID), castagnoli) }

@@ -15,6 +15,7 @@
 //	{u:<id>}    one player: profile, friends list, refresh tokens, saves, list of leaderboards
 //	{f:<a>:<b>} one pair of players: how they are related
 //	{g:<id>}    one game: configuration, the identities it knows, lists of its leaderboards
+//	{s:<id>}    the servers of one game: who listens to its rooms
 //	{p}         the installation itself: counters, tokens, work to be done, nodes, the list of
 //	            presence leases, the trail of staff
 //	others      keys that no script combines with others have a tag of their own

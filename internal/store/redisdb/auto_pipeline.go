@@ -180,6 +180,10 @@ type Publication struct {
 // MarshalBinary returns the message. go-redis calls it when it writes the command.
 func (p *Publication) MarshalBinary() ([]byte, error) { return p.Message, nil }
 
+// Receivers returns how many connections were subscribed to the channel. It may be called when Done
+// was called without an error.
+func (p *Publication) Receivers() int64 { return p.command.Val() }
+
 // Publish queues a message to a channel. It shares a round trip with other queued commands. If
 // Publish returns an error, the message is not queued and Done is not called.
 func (db *DB) Publish(ctx context.Context, p *Publication) error {

@@ -62,6 +62,8 @@ export type ServiceCode =
   | "tournament_not_found"
   /** 404: The tournament has no such match */
   | "match_not_found"
+  /** 404: No such call waits for an answer of this server */
+  | "call_not_found"
   /** 404: The save slot keeps no such version */
   | "save_version_not_found"
   /** 405: The method is not allowed here */
@@ -144,6 +146,8 @@ export type ServiceCode =
   | "save_rejected"
   /** 422: The score breaks a rule of the leaderboard */
   | "score_rejected"
+  /** 422: The game's server refused the call */
+  | "game_error"
   /** 429: Too many requests */
   | "rate_limited"
   /** 500: Something went wrong */
@@ -155,7 +159,11 @@ export type ServiceCode =
   /** 503: The store is nearly full and takes nothing new */
   | "store_full"
   /** 503: Not yet as durable as promised: ask again with the same key */
-  | "outcome_unknown";
+  | "outcome_unknown"
+  /** 503: No server of the game takes calls for this room now */
+  | "no_server"
+  /** 504: The game's server did not answer in time */
+  | "server_timeout";
 
 /** The codes of errors that the SDK itself reports. */
 export type ClientCode =

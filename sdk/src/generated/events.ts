@@ -42,7 +42,8 @@ export type WireType =
   | "server.stale"
   | "room.snapshot"
   | "tournament.snapshot"
-  | "room.message";
+  | "room.message"
+  | "user.message";
 
 /** The data of a room's events as this version of the service sends them, by their name in the SDK. */
 export interface ServiceRoomEvents {
@@ -71,6 +72,51 @@ export interface ServiceUserEvents {
   prize: components["schemas"]["UserPrizeData"];
   progress: components["schemas"]["UserProgressData"];
   match: components["schemas"]["UserMatchData"];
+  message: components["schemas"]["UserMessageData"];
+}
+
+/** The data of every event, by its type on the wire. */
+export interface ServiceEvents {
+  "room.created": components["schemas"]["RoomCreatedData"];
+  "room.joined": components["schemas"]["RoomJoinedData"];
+  "room.left": components["schemas"]["RoomLeftData"];
+  "room.ready": components["schemas"]["RoomReadyData"];
+  "room.host_changed": components["schemas"]["RoomHostChangedData"];
+  "room.started": components["schemas"]["RoomStartedData"];
+  "room.result": components["schemas"]["RoomResultData"];
+  "room.disputed": components["schemas"]["RoomDisputedData"];
+  "room.finished": components["schemas"]["RoomFinishedData"];
+  "room.cancelled": components["schemas"]["RoomCancelledData"];
+  "room.state": components["schemas"]["RoomStateData"];
+  "room.turn": components["schemas"]["RoomTurnData"];
+  "room.connected": components["schemas"]["RoomConnectedData"];
+  "room.disconnected": components["schemas"]["RoomDisconnectedData"];
+  "room.rematch": components["schemas"]["RoomRematchData"];
+  "tournament.opened": components["schemas"]["TournamentOpenedData"];
+  "tournament.joined": components["schemas"]["TournamentJoinedData"];
+  "tournament.left": components["schemas"]["TournamentLeftData"];
+  "tournament.checked_in": components["schemas"]["TournamentCheckedInData"];
+  "tournament.started": components["schemas"]["TournamentStartedData"];
+  "tournament.round_started": components["schemas"]["TournamentRoundStartedData"];
+  "tournament.match_ready": components["schemas"]["TournamentMatchReadyData"];
+  "tournament.match_decided": components["schemas"]["TournamentMatchDecidedData"];
+  "tournament.settled": components["schemas"]["TournamentSettledData"];
+  "tournament.cancelled": components["schemas"]["TournamentCancelledData"];
+  "user.balance": components["schemas"]["UserBalanceData"];
+  "user.asset": components["schemas"]["UserAssetData"];
+  "user.prize": components["schemas"]["UserPrizeData"];
+  "user.progress": components["schemas"]["UserProgressData"];
+  "user.match": components["schemas"]["UserMatchData"];
+  "board.changed": components["schemas"]["BoardChangedData"];
+  "board.season_started": components["schemas"]["BoardSeasonStartedData"];
+  "board.season_ended": components["schemas"]["BoardSeasonEndedData"];
+  "hello": components["schemas"]["HelloData"];
+  "server.draining": components["schemas"]["ServerDrainingData"];
+  "server.stale": components["schemas"]["ServerStaleData"];
+  "room.snapshot": components["schemas"]["RoomSnapshotData"];
+  "tournament.snapshot": components["schemas"]["TournamentSnapshotData"];
+  "room.message": components["schemas"]["RoomMessageData"];
+  "user.message": components["schemas"]["UserMessageData"];
 }
 
 /** The data of events to one connection. */

@@ -1189,17 +1189,18 @@ export interface components {
             reason: string;
             /** @description A room, `asset:7`, or the caller of a credit or debit */
             ref: string;
-            postings: {
-                /** @enum {string} */
-                account: "wallet" | "escrow" | "prizes" | "house" | "minted";
-                /**
-                 * Format: int64
-                 * @description The player of a wallet
-                 */
-                userId: number | null;
-                delta: components["schemas"]["Amount"];
-                deltaAmount: components["schemas"]["Units"];
-            }[];
+            postings: components["schemas"]["Posting"][];
+        };
+        Posting: {
+            /** @enum {string} */
+            account: "wallet" | "escrow" | "prizes" | "house" | "minted";
+            /**
+             * Format: int64
+             * @description The player of a wallet
+             */
+            userId: number | null;
+            delta: components["schemas"]["Amount"];
+            deltaAmount: components["schemas"]["Units"];
         };
         Counts: number[];
         Node: {
@@ -1978,6 +1979,51 @@ export interface components {
          * Before the first event it is `0-0`
          */
         Position: string;
+        /** @description A feed of the game, such as `e` */
+        FeedName: string;
+        /** @description A position in the feed, such as `12-00abc123`; opaque */
+        FeedPosition: string;
+        /** @description Positions by the names of feeds, such as `{"e": "12-00abc123"}` */
+        FeedPositions: {
+            [key: string]: components["schemas"]["FeedPosition"];
+        };
+        /**
+         * @description `rooms`: room.created, started, result, disputed, finished, cancelled, rematch; `seats`:
+         * room.joined, left, ready, host_changed; `tournaments`: tournament.*; `money`: ledger.entry
+         * @enum {string}
+         */
+        FeedKind: "rooms" | "seats" | "tournaments" | "money";
+        /** @description The part of the rooms that this server gets */
+        Share: {
+            /** @description How many parts there are */
+            of: number;
+            /** @description Which one, from 0 on */
+            index: number;
+        };
+        /** @description Names a call; opaque */
+        CallId: string;
+        /** @description The Idempotency-Key of a game's server; a player has none */
+        Key: string;
+        /**
+         * @description The key was used before: this is the outcome of the first message
+         * @enum {boolean}
+         */
+        Replayed: true;
+        /** @description As `parlor ledger export` has it */
+        ExportedEntry: {
+            gameId: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description The number of the entry
+             */
+            id: number;
+            at: components["schemas"]["Time"];
+            tokenId: components["schemas"]["TokenCode"];
+            reason: string;
+            /** @description What it belongs to: a room, a purchase, or the caller of a credit or debit */
+            ref: string;
+            postings: components["schemas"]["Posting"][];
+        };
         /**
          * @description The key of a leaderboard in the game of the player
          * @example weekly
@@ -2471,7 +2517,11 @@ export interface components {
         RoomSnapshotData: components["schemas"]["Snapshot"];
         TournamentSnapshotData: components["schemas"]["TournamentSnapshot"];
         RoomMessageData: {
-            from: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Who sent it; null: the game's server
+             */
+            from: number | null;
             op: string;
             /** @description Any JSON */
             payload: unknown;
@@ -2480,6 +2530,12 @@ export interface components {
              * @enum {string}
              */
             encoding?: "base64";
+        };
+        UserMessageData: {
+            /** @description Name of the message; the game chooses it */
+            op: string;
+            /** @description Any JSON */
+            payload: unknown;
         };
     };
     responses: never;

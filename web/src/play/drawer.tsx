@@ -25,8 +25,9 @@ function sourceOf(act: string): string {
 
 /** The act whose code made a call, if one did. */
 function actOf({ method, path }: { method: string; path: string }): string | undefined {
-  const [, verb] = (method === "POST" && path.match(/(create|join|start|cancel|leave|moves|guest)$/)) || [];
-  return { moves: "move", leave: "cancel", guest: "signIn" }[verb!] ?? verb;
+  if (path === "room.call") return "move";
+  const [, verb] = (method === "POST" && path.match(/(create|join|start|cancel|leave|guest)$/)) || [];
+  return { leave: "cancel", guest: "signIn" }[verb!] ?? verb;
 }
 
 async function copy(button: HTMLButtonElement, text: string) {
@@ -51,7 +52,7 @@ export function Drawer({ act }: { act: string }) {
 export async function showDevtools({ game }: Page, showCode: (act: string) => void) {
   await import(devtools);
   const { parlorDebug } = globalThis as unknown as { parlorDebug(parlor: unknown, options: object, start: Start): void };
-  parlorDebug(game.parlor, { gameId: game.rules.gameId }, {
+  parlorDebug(game.parlor, { gameId: game.stake.gameId }, {
     network, place: document.querySelector("#drawer [data-part=devtools]")!,
     buttonOf(call) {
       const act = actOf(call);

@@ -1,24 +1,37 @@
 // The race, in calls of the SDK. This file is the whole game: main.tsx shows it, bot.ts plays it too.
 import type { Parlor, Room, RoomData } from "/sdk/v1.mjs";
-import { fetchMoves, requestMove, type Move, type Rules } from "./referee";
 
-/** The messages of players to each other: how many moves there are by now. */
-export interface Messages { moved: { n: number } }
+/** What the page has to know of its game. */
+export interface Stake {
+  gameId: number;
+  entryTokenId: number;
+  entry: string; // a decimal of the token
+}
+
+/** What the referee says of a race: the value "race" of the room's shared state. */
+export interface Rules {
+  finishLine: number; // steps
+  endsAt: string;
+  cooldownMs: number; // between two moves of a player
+}
+
+/** How far a player is: the value "runner.<user id>" of the shared state. Only the referee writes it. */
+export interface Runner {
+  steps: number;
+  rolled: number; // by the last move
+  moves: number;
+}
 
 export class Game {
-  room: Room<Messages> | null = null;
+  room: Room | null = null;
   races: RoomData[] = []; // that wait for a second player
-  moves: Move[] = [];
   won: Record<number, string> = {}; // by user id, once the race is over
 
-  constructor(readonly parlor: Parlor<Messages>, readonly rules: Rules, readonly changed: () => void) {
-    // What was missed while the connection was down: the SDK resumes the room, we ask for the moves.
-    parlor.on("state", (state) => { if (state === "online") void this.catchUp(); });
-  }
+  constructor(readonly parlor: Parlor, readonly stake: Stake, readonly changed: () => void) {}
 
   /** Opens a race. The entry fee leaves the wallet in the same step. */
   async create() {
-    const { entryTokenId, entry } = this.rules;
+    const { entryTokenId, entry } = this.stake;
     const race = { maxPlayers: 2, entryTokenId, roomEntry: entry, metadata: { game: "race" } };
     this.enter(await this.parlor.rooms.create(race));
   }
@@ -33,12 +46,9 @@ export class Game {
     await this.room!.start();
   }
 
-  /** Asks the referee to roll, and tells the other player that there is something new. */
+  /** Calls the referee, the game's own server. It rolls, and writes where we are into the room. */
   async move() {
-    const room = this.room!;
-    const move = await requestMove(room.roomId, await this.parlor.account.token());
-    this.take([move]);
-    room.send("moved", { n: move.n }, { volatile: true });
+    await this.room!.call<Runner>("roll", {});
   }
 
   /** The host calls the race off, a guest leaves. Before the start every stake comes back. */
@@ -51,7 +61,7 @@ export class Game {
 
   /** Finds the races that wait for a second player. */
   async look() {
-    const { entryTokenId, entry } = this.rules;
+    const { entryTokenId, entry } = this.stake;
     const { items } = await this.parlor.rooms.list({ entryTokenId, maxEntry: entry, hasSeat: true, limit: 50 });
     this.races = items.filter((race) => race.metadata.game === "race");
     this.changed();
@@ -63,39 +73,28 @@ export class Game {
     if (room) this.enter(room);
   }
 
-  /** Follows a room. Its fields change in place, so there is nothing to keep but what we add. */
-  private enter(room: Room<Messages>) {
+  /** Follows a room. Its fields and its shared state change in place: there is nothing to keep. */
+  private enter(room: Room) {
     this.room = room;
-    this.moves = [];
     this.won = {};
+    const lookAgain = () => this.look().catch(() => {}); // it can be done later
     room.on("change", () => this.changed());
-    room.on("message", () => void this.catchUp());
+    room.on("cancelled", lookAgain);
     room.on("finished", (event) => {
       for (const { userId, payout } of event.payouts) this.won[userId] = String(payout);
-      void this.catchUp();
+      return lookAgain();
     });
-    void this.catchUp();
     this.changed();
   }
 
-  /** Asks for the moves after the last one that we have: a message may be lost, a move is not. */
-  private async catchUp() {
-    const { room } = this;
-    if (!room || room.status === "CREATED" || room.status === "CANCELLED") return;
-    this.take(await fetchMoves(room.roomId, this.moves.length));
-  }
-
-  /** Adds moves in their order, each once. */
-  private take(moves: Move[]) {
-    for (const move of moves) {
-      if (move.n === this.moves.length + 1) this.moves.push(move);
-      else if (move.n > this.moves.length) void this.catchUp();
-    }
-    this.changed();
+  /** The rules of the race, once the referee has begun it. */
+  get race(): Rules | undefined {
+    return this.room?.shared.value.race as Rules | undefined;
   }
 
   /** How far a player is. */
-  steps(userId: number): number {
-    return this.moves.findLast((move) => move.userId === userId)?.steps ?? 0;
+  runner(userId: number): Runner {
+    const runner = this.room?.shared.value[`runner.${userId}`] as Runner | undefined;
+    return runner ?? { steps: 0, rolled: 0, moves: 0 };
   }
 }

@@ -2,14 +2,13 @@
 import { init, type Parlor } from "/sdk/v1.mjs";
 import { render } from "preact";
 import { startTheme } from "../shared/theme";
-import { Game, type Messages } from "./game";
+import { Game, type Stake } from "./game";
 import { network, pull } from "./plug";
-import { fetchRules, type Rules } from "./referee";
 import { Tally } from "./tally";
 import { Table } from "./table";
 
 const outageMs = 700;
-const lookMs = 800; // how often open races are looked for
+const clockMs = 1000; // how often the clock of a race is drawn
 
 /** What the page shows beside the game. */
 export interface Page {
@@ -23,16 +22,19 @@ export interface Page {
 }
 
 /** Signs in. Each tab is a player of its own, because sessionStorage belongs to one tab. */
-function signIn(rules: Rules): Parlor<Messages> {
-  return init<Messages>({
-    gameId: rules.gameId, storage: sessionStorage, fetch: network.fetch, WebSocket: network.WebSocket,
+function signIn(stake: Stake): Parlor {
+  return init({
+    gameId: stake.gameId, storage: sessionStorage, fetch: network.fetch, WebSocket: network.WebSocket,
   });
 }
+
+/** Tells the other tabs of this browser that there may be another race to join. */
+const races = new BroadcastChannel("races");
 
 async function startBot(page: Page) {
   if (page.game.room?.status !== "CREATED") await page.game.create();
   const bot = new Worker(document.querySelector<HTMLElement>("#app")!.dataset.bot!, { type: "module" });
-  bot.postMessage({ roomId: page.game.room!.roomId, rules: page.game.rules });
+  bot.postMessage({ roomId: page.game.room!.roomId, stake: page.game.stake });
 }
 
 async function main() {
@@ -52,9 +54,9 @@ async function main() {
   };
 
   network.listen(draw);
-  const rules = await fetchRules();
-  const parlor = signIn(rules);
-  page.game = new Game(parlor, rules, draw);
+  const stake: Stake = await (await network.fetch("/play/game.json")).json();
+  const parlor = signIn(stake);
+  page.game = new Game(parlor, stake, draw);
   app.replaceChildren();
 
   /** Does what a button says, and shows why it could not be done. */
@@ -76,6 +78,7 @@ async function main() {
     }
     page.isBusy = false;
     if (page.game.room !== before) count();
+    if (act !== "move") races.postMessage("changed");
     draw();
   }
 
@@ -90,17 +93,19 @@ async function main() {
   parlor.on("error", (error) => { page.error = error.message; draw(); });
   parlor.on("balance", ({ tokenId, amount }) => { page.balance = parlor.wallet.format(amount, tokenId); draw(); });
   await parlor.ready;
-  const token = (await parlor.wallet.balances()).find(({ id }) => id === rules.entryTokenId);
+  const token = (await parlor.wallet.balances()).find(({ id }) => id === stake.entryTokenId);
   if (token && !page.balance) page.balance = parlor.wallet.format(token.amount, token.tokenId);
   await page.game.comeBack();
   count();
   draw();
-  setInterval(() => {
+  setInterval(() => { if (page.game.room?.status === "STARTED") draw(); }, clockMs);
+  /** Looks for open races. */
+  const look = () => {
     const { room } = page.game;
-    const isPlaying = room && (room.status === "CREATED" || room.status === "STARTED");
-    if (isPlaying || document.visibilityState === "hidden" || network.isCut) draw(); // the clock
-    else page.game.look().catch(() => {}); // tried again in a moment
-  }, lookMs);
+    if (room?.status !== "CREATED" && room?.status !== "STARTED") page.game.look().catch(() => {});
+  };
+  races.onmessage = look;
+  addEventListener("focus", look); // of players with another browser
   await page.game.look();
 
   /** Loads what the drawer shows. */

@@ -19,19 +19,18 @@ function Action({ act, label, note, run, work, primary, disabled }: {
 
 function Lane({ page, userId, name }: { page: Page; userId: number; name: string }) {
   const { game } = page;
-  const steps = game.steps(userId);
-  const { finishLine } = game.rules;
+  const { steps, rolled } = game.runner(userId);
+  const finishLine = game.race?.finishLine ?? 0;
   const isMe = userId === game.parlor.user?.id;
-  const last = game.moves.findLast((move) => move.userId === userId);
   const isAway = game.room?.presence?.some((one) => one.userId === userId && !one.connected);
   return (
     <li class={`lane${isMe ? " mine" : ""}`}>
       <p class="who"><b>{name}</b>{isMe && <span class="you">you</span>}
         {isAway && !isMe && <span class="away">offline, the seat is kept</span>}
-        <span class="steps">{last ? `rolled ${last.rolled}` : ""}</span>
-        <span class="count">{steps} of {finishLine}</span></p>
-      <div class="track" role="img" aria-label={`${name}: ${steps} of ${finishLine} steps`}>
-        <div class="piece" style={{ "--at": String(steps / finishLine) }} />
+        <span class="steps">{rolled ? `rolled ${rolled}` : ""}</span>
+        <span class="count">{finishLine ? `${steps} of ${finishLine}` : ""}</span></p>
+      <div class="track" role="img" aria-label={`${name}: ${finishLine ? `${steps} of ${finishLine} steps` : "at the start"}`}>
+        <div class="piece" style={{ "--at": String(steps / (finishLine || 1)) }} />
       </div>
     </li>
   );
@@ -39,17 +38,17 @@ function Lane({ page, userId, name }: { page: Page; userId: number; name: string
 
 /** What the race came to, for this player. */
 function Result({ page }: { page: Page }) {
-  const { room, won, parlor, rules } = page.game;
+  const { room, won, parlor, stake } = page.game;
   if (room!.status === "CANCELLED") return <p class="result" role="status">Called off: every stake is back.</p>;
   const mine = Number(won[parlor.user!.id] ?? 0);
-  const text = mine > Number(rules.entry) ? `You won ${mine.toFixed(2)}. The pot is yours.`
+  const text = mine > Number(stake.entry) ? `You won ${mine.toFixed(2)}. The pot is yours.`
     : mine > 0 ? `A tie: ${mine.toFixed(2)} is back.` : "You lost this one.";
   return <p class={`result${mine > 0 ? " good" : ""}`} role="status">{text}</p>;
 }
 
 function Lobby({ page, run }: { page: Page; run: Run }) {
   const { game } = page;
-  const { entry } = game.rules;
+  const { entry } = game.stake;
   return (
     <section class="card" aria-labelledby="lobby">
       <h2 id="lobby">Find an opponent</h2>
@@ -81,14 +80,14 @@ function Race({ page, run }: { page: Page; run: Run }) {
   const me = game.parlor.user!.id;
   const isHost = room.host.id === me;
   const isFull = room.participants.length === 2;
-  const left = room.startedAt ? Math.max(0, Math.ceil((Date.parse(room.startedAt) - game.parlor.time()) / 1000 + game.rules.seconds)) : 0;
+  const left = game.race && Math.max(0, Math.ceil((Date.parse(game.race.endsAt) - game.parlor.time()) / 1000));
   const hasEnded = room.status !== "CREATED" && room.status !== "STARTED";
   return (
     <section class="card" aria-labelledby="race">
       <div class="head">
         <h2 id="race">Race {room.code}</h2>
         <p class="pot">Pot <b>{Number(room.totalWager).toFixed(2)} {room.entryToken?.tokenId}</b></p>
-        {room.status === "STARTED" && <p class="clock">{left} s left</p>}
+        {room.status === "STARTED" && left !== undefined && <p class="clock">{left} s left</p>}
       </div>
       <ul class="lanes">
         {room.participants.map((user) => <Lane key={user.id} page={page} userId={user.id} name={user.username} />)}
@@ -114,13 +113,14 @@ function Race({ page, run }: { page: Page; run: Run }) {
 /** Moves, and keeps the button still until the referee takes the next one. */
 async function moveAndRest({ game }: Page) {
   await game.move();
-  await new Promise((resolve) => setTimeout(resolve, game.rules.cooldownMs));
+  await new Promise((resolve) => setTimeout(resolve, game.race?.cooldownMs));
 }
 
 export function Table({ page, run }: { page: Page; run: Run }) {
   const { game } = page;
   const { parlor, room } = game;
   const hasEnded = room && room.status !== "CREATED" && room.status !== "STARTED";
+  const moves = (room?.seats ?? []).reduce((sum, seat) => sum + game.runner(seat.userId).moves, 0);
   return (
     <>
       <div class="bar">
@@ -137,8 +137,8 @@ export function Table({ page, run }: { page: Page; run: Run }) {
             note="Cuts this page off for a moment. The room goes on, and the SDK catches up." />
         </div>
         <p id="tally" class="tally" data-pulls={page.pulls} data-out={String(network.isCut)} data-events={page.tally.events} data-lost={page.tally.lost}
-          data-doubled={page.tally.doubled} data-moves={game.moves.length} role="status">
-          Pulled: {page.pulls} · events: {page.tally.events} · moves: {game.moves.length} · <b>lost: {page.tally.lost}</b> · doubled: {page.tally.doubled}
+          data-doubled={page.tally.doubled} data-moves={moves} role="status">
+          Pulled: {page.pulls} · events: {page.tally.events} · moves: {moves} · <b>lost: {page.tally.lost}</b> · doubled: {page.tally.doubled}
         </p>
       </section>
     </>

@@ -93,6 +93,8 @@ export interface CloseCode {
 
 export interface Message {
   name: string;
+  /** The member type of the frame; the name where the frame has none, or several. */
+  type: string;
   summary: string;
   data?: Schema;
   examples: unknown[];
@@ -182,7 +184,9 @@ function readChannels(document: Document): Channel[] {
     const one = document.components.messages[name];
     const parts: Schema[] = [one.payload.schema, ...(one.payload.schema.allOf ?? [])];
     const data = parts.map((part) => part.properties?.data).find(Boolean);
-    return { name, summary: one.summary, data, examples: (one.examples ?? []).map((each: Document) => each.payload) };
+    const types = parts.map((part) => part.properties?.type?.enum).find(Boolean);
+    const type = types?.length === 1 ? String(types[0]) : name;
+    return { name, type, summary: one.summary, data, examples: (one.examples ?? []).map((each: Document) => each.payload) };
   };
   return Object.entries<Document>(document.channels).map(([name, channel]) => {
     const own = Object.values<Document>(document.operations).filter((one) => one.channel.$ref === `#/channels/${name}`);

@@ -29,12 +29,13 @@ function Example({ message }: { message: Message }) {
   return <details><summary>Example<span class="visually-hidden"> of {message.name}</span></summary>{block}</details>;
 }
 
-function ChannelEntry({ channel }: { channel: Channel }) {
+/** ChannelEntry has the requests of a channel; prefix tells those that another channel has too apart. */
+function ChannelEntry({ channel, prefix = "" }: { channel: Channel; prefix?: string }) {
   return (
     <>
       {channel.requests.map((request) => (
         <section class="entry">
-          <h3 id={request.message.name}><code>{request.message.name}</code></h3>
+          <h3 id={prefix + request.message.name}><code>{request.message.type}</code></h3>
           <p>{request.summary}.</p>
           {request.description && <HTML html={renderText(request.description)} />}
           <Data message={request.message} />
@@ -54,12 +55,30 @@ function ChannelEntry({ channel }: { channel: Channel }) {
   );
 }
 
+function EventEntries({ events }: { events: Message[] }) {
+  return (
+    <>
+      {events.map((message) => (
+        <section class="entry">
+          <h3 id={message.name}><code>{message.type}</code></h3>
+          <p><HTML as="span" html={renderInline(message.summary)} />.</p>
+          <Data message={message} />
+          <Example message={message} />
+        </section>
+      ))}
+    </>
+  );
+}
+
 /** EventsPage has all channels: the requests by channel, then every event. */
 export function EventsPage({ contract }: { contract: Contract }) {
   const { channels, description, schemas } = contract.events;
   const saves = channels.find((one) => one.name === "save")!;
   const load = channels.find((one) => one.name === "load")!;
   const realtime = channels.find((one) => one.name === "realtime")!;
+  const server = channels.find((one) => one.name === "server")!;
+  const webhook = channels.find((one) => one.name === "webhook")!;
+  const serverEvents = server.events.filter((one) => !realtime.events.some((shown) => shown.name === one.name));
   return (
     <>
       <h1>Events and sockets</h1>
@@ -73,14 +92,16 @@ export function EventsPage({ contract }: { contract: Contract }) {
       <p>{realtime.description}.</p>
       <ChannelEntry channel={realtime} />
       <h2 id="events">Events</h2>
-      {realtime.events.map((message) => (
-        <section class="entry">
-          <h3 id={message.name}><code>{message.name}</code></h3>
-          <p><HTML as="span" html={renderInline(message.summary)} />.</p>
-          <Data message={message} />
-          <Example message={message} />
-        </section>
-      ))}
+      <EventEntries events={realtime.events} />
+      <h2 id="server">A game's server on <code>{server.address}</code></h2>
+      <HTML html={renderText(server.description)} />
+      <ChannelEntry channel={server} prefix="server-" />
+      <h2 id="server-events">Events to a game's server</h2>
+      <p>The events of a room to which it subscribed are those above.</p>
+      <EventEntries events={serverEvents} />
+      <h2 id="webhooks">Webhooks</h2>
+      <HTML html={renderText(webhook.description)} />
+      <EventEntries events={webhook.events} />
       <h2 id="saves">Requests on <code>{saves.address}</code> and <code>{load.address}</code></h2>
       <p>Both understand all of these messages.</p>
       <ChannelEntry channel={{ ...saves, requests: [...saves.requests, ...load.requests] }} />

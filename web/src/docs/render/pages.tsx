@@ -56,6 +56,7 @@ const guides = [
   { name: "proof", title: "What is proven about money", audience: "operator" },
   { name: "consensus", title: "Who says who has won", audience: "operator" },
   { name: "presence", title: "Presence", audience: "operator" },
+  { name: "game-server", title: "The game's server", audience: "operator" },
   { name: "cost", title: "What a call costs", audience: "operator" },
   { name: "performance", title: "What sockets cost", audience: "operator" },
   { name: "changes", title: "What a change of settings reaches", audience: "operator" },
@@ -158,6 +159,7 @@ export async function renderPages(root: string): Promise<{ pages: Map<string, st
   add("/docs/events", "Events and sockets", <EventsPage contract={contract} />, {
     contents: [
       { id: "realtime", text: "Requests about rooms" }, { id: "events", text: "Events" },
+      { id: "server", text: "The game's server" }, { id: "webhooks", text: "Webhooks" },
       { id: "saves", text: "Requests about saves" }, { id: "shapes", text: "Shapes" },
     ],
   });

@@ -1,13 +1,13 @@
 // The game, without its pictures. Twelve stones lie on the table. Two players take one to three in turn,
-// and the last stone wins the pot. Every move is in the room's shared state, so a reload loses nothing
-// and both pages see the same end. Both report it, and the service pays.
+// and the last stone wins the pot. The room's shared state has the table, so a reload loses nothing and
+// both pages see the same end. The rules are in rules.ts.
 import { init, ParlorError, type Room } from "@parlor-games/sdk";
+import { allStones, end, readTable, settlement, take } from "./rules";
 
 const { VITE_PARLOR_URL: url, VITE_PARLOR_GAME_ID: gameId } = import.meta.env as Record<string, string>;
 
 const stake = "2.50";
 const currency = "GOLD";
-const allStones = 12;
 const patienceMs = 3000;
 
 /** What a page shows. */
@@ -59,14 +59,13 @@ export class Match {
   play = () => this.#do(async () => {
     this.#before = this.#now;
     this.#follow(await this.#parlor.rooms.quick({
-      maxPlayers: 2, entryTokenId: this.#token, roomEntry: stake, autoStart: true, settlement: "consensus",
+      maxPlayers: 2, entryTokenId: this.#token, roomEntry: stake, autoStart: true, settlement,
     }));
   });
 
   take = async (stones: number) => {
     if (stones > this.view.mostToTake) return;
-    const me = this.#parlor.user!.id;
-    await this.#do(() => this.#room!.shared.set({ [`moves.${me}`]: [...this.#movesOf(me), stones] }));
+    await this.#do(() => take(this.#room!, this.#parlor.user!.id, stones));
   };
 
   /** Before the match the stake comes back. During the match it goes to the other player. */
@@ -93,15 +92,10 @@ export class Match {
     this.#update();
   }
 
-  #movesOf = (player: number | undefined) => (this.#room?.shared.value[`moves.${player}`] ?? []) as number[];
-
   #update() {
     const room = this.#room;
     const isGoing = room?.status === "STARTED";
-    const players = room?.seats.map((seat) => seat.userId) ?? [];
-    const moves = players.flatMap(this.#movesOf);
-    const stones = moves.reduce((left, taken) => left - taken, allStones);
-    const next = players[moves.length % 2];
+    const { stones, next } = room ? readTable(room) : { stones: allStones, next: undefined };
     const isMyTurn = isGoing && stones > 0 && next === this.#parlor.user?.id;
     this.view = {
       stones,
@@ -114,8 +108,8 @@ export class Match {
     };
     for (const listener of this.#listeners) listener();
     if (isGoing && stones <= 0 && !this.#isReported) {
-      this.#isReported = true; // the one whose turn it would be did not take the last stone
-      void this.#do(() => room.finish(players.map((userId) => ({ userId, place: userId === next ? 2 : 1 }))));
+      this.#isReported = true;
+      void this.#do(() => end(room));
     }
   }
 
