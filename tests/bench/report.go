@@ -87,6 +87,7 @@ var benches = []struct {
 	{"B10", (*realtimeBench).measureRestart},
 	{"B11", (*realtimeBench).measureCalls},
 	{"B12", (*realtimeBench).measureFeed},
+	{"B13", (*realtimeBench).measureServers},
 }
 
 // isBench reports whether a name is that of one of the benches.
