@@ -41,7 +41,8 @@ func (l *commandLog) add(cmds []redis.Cmder) {
 // scriptBySHA returns the script that an EVALSHA runs, nil for other commands.
 func scriptBySHA(cmd redis.Cmder) *scripts.Script {
 	for _, s := range scripts.All() {
-		if args := cmd.Args(); len(args) > 1 && args[1] == s.SHA {
+		args, with := cmd.Args(), s.WithFeed()
+		if len(args) > 1 && (args[1] == s.SHA || with != nil && args[1] == with.SHA) {
 			return s
 		}
 	}

@@ -139,6 +139,11 @@ func New(deps Deps) (*Server, error) {
 	s.liveBoards = deps.Boards.NewLive(boardAudience{deps.RealtimeHub})
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	s.serverEndpoint = s.newServerEndpoint()
+	for _, c := range serverMetrics(s.serverEndpoint.socketKind) {
+		if err = deps.MetricsRegistry.Register(c); err != nil {
+			return nil, err
+		}
+	}
 	for _, rt := range s.routes() {
 		if rt.action != "" {
 			s.recordInTrail(&rt)

@@ -91,8 +91,24 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.StaleEpisodes }),
 	socketCounter("moved_total", "Sockets closed with 1012 because nothing was heard from the store for 8 s.",
 		func(s realtime.HubStats) uint64 { return s.MovedClients }),
+	socketCounter("feed_pages_total", "Pages of feeds read for servers that were far behind.",
+		func(s realtime.HubStats) uint64 { return s.FeedPages }),
+	socketCounter("feed_gaps_total", "Gaps in feeds that servers were told of while they followed.",
+		func(s realtime.HubStats) uint64 { return s.FeedGaps }),
 	socketCounter("unreadable_events_total", "Stored events that could not be rendered and were replaced by a snapshot.",
 		func(s realtime.HubStats) uint64 { return s.UnreadableEvents }),
+}
+
+// serverMetrics are those of the sockets of games' servers.
+func serverMetrics(kind *realtime.SocketKind) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "parlor_server_sockets", Help: "Open sockets of games' servers.",
+		}, func() float64 { return float64(kind.CountClients()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "parlor_server_deliveries_total", Help: "Events handed to the sockets of games' servers.",
+		}, func() float64 { return float64(kind.CountDeliveries()) }),
+	}
 }
 
 // Describe implements prometheus.Collector.

@@ -48,6 +48,7 @@ type received struct {
 	RoomID   string         `json:"roomId"`
 	Seq      int64          `json:"seq"`
 	Position string         `json:"position"`
+	Feed     string         `json:"feed"`
 	ReplyTo  *string        `json:"replyTo"`
 	OK       *bool          `json:"ok"` // nil: it is an event
 	RawData  wire.RawJSON   `json:"data"`
@@ -206,6 +207,18 @@ func (f *fixture) newNode() *fixture {
 	return other
 }
 
+// serverFrameName returns the contract's name of a frame to a server.
+func serverFrameName(r received) string {
+	switch {
+	case r.Type == "hello":
+		return "serverHello"
+	case r.Feed != "" && (strings.HasPrefix(r.Type, "room.") || strings.HasPrefix(r.Type, "tournament.")):
+		return "feedEvent"
+	default:
+		return r.Type
+	}
+}
+
 func (s *testSocket) listen() {
 	defer close(s.end)
 	for {
@@ -224,7 +237,8 @@ func (s *testSocket) listen() {
 				s.isServer = true
 			}
 			switch {
-			case s.isServer:
+			case s.isServer && r.OK == nil:
+				recordExchanged(s.t, serverFrameName(r), raw)
 			case r.OK == nil:
 				recordExchanged(s.t, r.Type, raw)
 			case !*r.OK:

@@ -1,8 +1,11 @@
 package realtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
@@ -266,4 +271,213 @@ func TestFeedHasNoGapWhenRedisIsCutOff(t *testing.T) {
 		w.write(100)
 	}
 	c.expectFed(2, w.last)
+}
+
+func TestSlowSubscriberOfAFeedIsClosedAndResumesWithoutAGap(t *testing.T) {
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{WriteTimeout: time.Second})
+	w := &feedWriter{t: t, db: db, topic: "{r1}:feed:1"}
+	start := w.write(1)
+	slow, _ := tryDial(t, n, "user=1", &websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
+		conn, err := net.Dial(network, addr)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+		}
+		return conn, err
+	}})
+	slow.send(request{ID: "f", Type: "feed", Topic: w.topic})
+	waitUntil(t, "subscribed", func() bool { return n.firstClient(t).IsSubscribed(w.topic) })
+	fast, room := dial(t, n, "user=2").listen(), dial(t, n, "user=3").listen()
+	fast.follow(w.topic, "")
+	const roomTopic = "{r1}:room:beside:events"
+	room.subscribe(roomTopic, "")
+	for n.Stats().SlowCloses == 0 {
+		if w.last > 200_000 {
+			t.Fatal("the slow one is still connected")
+		}
+		from := w.last + 1
+		if w.write(1); from < 30_000 { // enough for what the kernel takes
+			w.write(499)
+		}
+		fast.expectFed(from, w.last)
+		emit(t, db, roomTopic, "")
+		room.nextEvent() // as before
+	}
+	slow.listen()
+	last, position := 1, start
+	for open := true; open; {
+		select {
+		case e := <-slow.in:
+			if e.Type == "fed" {
+				if e.Seq != uint64(last+1) {
+					t.Fatalf("after %d came %d", last, e.Seq)
+				}
+				last, position = last+1, e.Position
+			}
+		case <-slow.end:
+			open = len(slow.in) > 0
+		}
+	}
+	if code := slow.waitCloseCode(); code != CloseTooSlow {
+		t.Fatalf("it is closed with %d (%v)", code, slow.err)
+	}
+	back := dial(t, n, "user=1").listen()
+	if mode, _ := back.follow(w.topic, position); mode != "resume" {
+		t.Fatalf("it goes on %s", mode)
+	}
+	back.expectFed(last+1, w.last)
+}
+
+// A socket of a server follows as many rooms as it may, and none is found by a search through all.
+func TestSocketOfAServerFollowsTenThousandTopics(t *testing.T) {
+	const topics, each = 10_000, 1_000
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{}, Limits{
+		MaxFrameBytes: 64 << 10, FramesPerSecond: 2000, BurstFrames: 4000, TopicsPerConnection: topics,
+	})
+	c := dial(t, n, "user=1").listen()
+	client := n.firstClient(t)
+	topicOf := func(i int) string { return fmt.Sprintf("{r1}:room:%d:events", i) }
+	subscriptionsFrom := func(first, count int) (list []Subscription) {
+		for i := range count {
+			list = append(list, Subscription{Topic: topicOf(first + i)})
+		}
+		return list
+	}
+	noReply := func(outcomes []SubscribeOutcome) []byte {
+		for _, o := range outcomes {
+			testkit.Report(t, o.Err)
+		}
+		return nil
+	}
+	for first := 0; first < topics; first += each {
+		testkit.Check(t, client.SubscribeAll(t.Context(), subscriptionsFrom(first, each), noReply))
+	}
+	testkit.WantError(t, testkit.ErrorOf(client.Subscribe(t.Context(), Subscription{Topic: topicOf(topics)})),
+		apierror.RateLimited)
+	for _, i := range []int{0, 4_711, topics - 1} {
+		want := emit(t, db, topicOf(i), "")
+		if e := c.nextEvent(); e.Position != want {
+			t.Errorf("got %+v, want %s of topic %d", e, want, i)
+		}
+	}
+	for i := range topics / 2 {
+		if !client.Unsubscribe(topicOf(2 * i)) {
+			t.Fatalf("topic %d was not followed", 2*i)
+		}
+	}
+	for i := range topics {
+		if followed := client.IsSubscribed(topicOf(i)); followed != (i%2 == 1) {
+			t.Fatalf("topic %d is followed: %v", i, followed)
+		}
+	}
+	emit(t, db, topicOf(0), "")
+	if want, e := emit(t, db, topicOf(1), ""), c.nextEvent(); e.Position != want {
+		t.Errorf("got %+v, want %s", e, want)
+	}
+}
+
+// testSource is a log in memory.
+type testSource struct {
+	mu      sync.Mutex
+	first   int64 // number of the oldest entry
+	entries []SourceEntry
+	err     error
+}
+
+func (s *testSource) add(count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range count {
+		number := s.first + int64(len(s.entries))
+		e := SourceEntry{Position: fmt.Sprintf("%d-%s", number, idempotency.NewNonce()), Type: "fed", Tag: uint32(number)}
+		if number%2 == 0 { // nobody gets the others
+			e.JSON = fmt.Appendf(nil, `{"type":"fed","position":"%s","seq":%d}`, e.Position, number)
+		}
+		s.entries = append(s.entries, e)
+	}
+}
+
+func (s *testSource) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *testSource) Last(context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first + int64(len(s.entries)) - 1, s.err
+}
+
+func (s *testSource) ReadFrom(_ context.Context, number int64, count int) ([]SourceEntry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	from := min(max(0, number-s.first), int64(len(s.entries)))
+	return slices.Clone(s.entries[from:min(from+int64(count), int64(len(s.entries)))]), nil
+}
+
+func TestFeedOfASourceIsReadByItsNumbers(t *testing.T) {
+	source := &testSource{first: 1}
+	n := startNode(t, redistest.Single(t), Options{SourceInterval: 10 * time.Millisecond})
+	feed := testFeed
+	feed.Source = source
+	follow := func(after string) (*testClient, SubscribeResult) {
+		t.Helper()
+		n.mu.Lock()
+		n.clients = nil
+		n.mu.Unlock()
+		c := dial(t, n, "user=1").listen()
+		s := Subscription{Topic: "log", AfterPosition: after, Feed: &feed}
+		return c, testkit.Must(n.firstClient(t).Subscribe(t.Context(), s))(t)
+	}
+	expect := func(c *testClient, from, to int) (last string) {
+		t.Helper()
+		return c.expectFed(from, to, 2, 0)
+	}
+	c, start := follow("")
+	if start.Mode != ModeLive || start.Position != "0-0" {
+		t.Errorf("an empty log begins %s at %s", start.Mode, start.Position)
+	}
+	source.add(10)
+	tenth := expect(c, 1, 10)
+	source.add(3000)
+	expect(c, 11, 3010)
+	for _, after := range []string{"0-0", tenth} {
+		far, start := follow(after)
+		if start.Mode != ModeResume {
+			t.Errorf("after %s it is %s", after, start.Mode)
+		}
+		expect(far, map[string]int{"0-0": 1, tenth: 11}[after], 3010)
+	}
+	if _, start := follow("10-aaaaaaaa"); start.Mode != ModeGap {
+		t.Errorf("after a position of another history it is %s", start.Mode)
+	}
+	// The store is down for a while.
+	source.change(func() { source.err = errors.New("down") })
+	source.add(20)
+	source.change(func() { source.err = nil })
+	expect(c, 3011, 3030)
+	// The archive takes what all have.
+	source.change(func() { source.first, source.entries = 3031, nil })
+	source.add(4)
+	expect(c, 3031, 3034)
+	// The store loses its newest entries.
+	source.change(func() { source.entries = source.entries[:2] })
+	source.add(6)
+	if e := c.next(); e.Type != "gap" {
+		t.Errorf("got %+v, want a gap", e)
+	}
+	source.add(4)
+	last := 0
+	for last != 3042 {
+		e := c.next()
+		if e.Type != "fed" || int(e.Seq) <= last {
+			t.Fatalf("got %+v after %d", e, last)
+		}
+		last = int(e.Seq)
+	}
 }

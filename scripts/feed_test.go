@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,4 +147,40 @@ func TestABrokenFeedStopsNoRoom(t *testing.T) {
 			f.dropAll(c.tag())
 		}
 	}
+}
+
+func TestAFeedKeepsItsNewestEntriesAndWhatAWebhookWaitsFor(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for _, c := range []struct {
+			length  int    // before the event
+			kept    string // "" for no webhook
+			want    int    // entries afterwards
+			expects string
+		}{
+			{5118, "", 5119, "it is not full"},
+			{5119, "", 4096, "the newest stay"},
+			{5119, "5000", 4096, "the webhook has nearly all"},
+			{5119, "100", 5020, "what the webhook lacks stays"},
+			{99_327, "100", 98_976, "it lacks too much"},
+		} {
+			f := newFixture(t, db)
+			shard := keys.EconomyShard(f.id)
+			list, head := keys.Feed(shard, f.id), keys.FeedHead(shard, f.id)
+			const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('RPUSH', KEYS[1], i .. '-aaaaaaaa|x') end " +
+				"redis.call('HSET', KEYS[2], 'seq', ARGV[1]) return 1"
+			testkit.Check(t, db.Client.Eval(t.Context(), fill, []string{list, head}, c.length).Err())
+			if c.kept != "" {
+				number := testkit.Must(strconv.ParseInt(c.kept, 10, 64))(t)
+				testkit.Check(t, feed.SetKept(t.Context(), db, shard, f.id, number))
+			}
+			f.feeds = true
+			f.openRoom(values{})
+			first, _, _ := strings.Cut(testkit.Must(db.Client.LIndex(t.Context(), list, 0).Result())(t), "-")
+			length := testkit.Must(db.Client.LLen(t.Context(), list).Result())(t)
+			if want := strconv.Itoa(c.length + 1 - c.want + 1); int(length) != c.want || first != want {
+				t.Errorf("%s: %d entries from %s on; want %d from %s on", c.expects, length, first, c.want, want)
+			}
+			f.dropAll("{" + shard.String() + "}:")
+		}
+	})
 }

@@ -98,14 +98,19 @@ func TestEveryScriptLoadsInBothStores(t *testing.T) {
 	embedded := testkit.Must(redisdb.Open(redisdb.EmbeddedURL))(t)
 	defer func() { _ = embedded.Close() }()
 	for store, db := range map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": embedded} {
-		for name, s := range scripts.All() {
-			source, want := s.Source, s.SHA
-			if db == embedded {
-				source, want = s.EmbeddedSource, s.EmbeddedSHA
-			}
-			sum, err := db.Client.ScriptLoad(t.Context(), source).Result()
-			if err != nil || sum != want {
-				t.Errorf("%s in the %s store: %q, %v; want %q", name, store, sum, err, want)
+		for name, plain := range scripts.All() {
+			for _, s := range []*scripts.Script{plain, plain.WithFeed()} {
+				if s == nil {
+					continue
+				}
+				source, want := s.Source, s.SHA
+				if db == embedded {
+					source, want = s.EmbeddedSource, s.EmbeddedSHA
+				}
+				sum, err := db.Client.ScriptLoad(t.Context(), source).Result()
+				if err != nil || sum != want {
+					t.Errorf("%s in the %s store: %q, %v; want %q", name, store, sum, err, want)
+				}
 			}
 		}
 	}

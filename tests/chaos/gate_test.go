@@ -87,6 +87,9 @@ var scriptNames = func() map[string]string {
 	names := map[string]string{}
 	for name, s := range scripts.All() {
 		names[s.SHA], names[s.Source] = name, name
+		if with := s.WithFeed(); with != nil {
+			names[with.SHA], names[with.Source] = name, name
+		}
 	}
 	return names
 }()

@@ -69,6 +69,7 @@ type stage struct {
 	roomIDs        []string
 	bigRooms       []string // room ids
 	consensusRooms []string // room ids
+	fedRooms       []string // room ids, of rooms that feed the game's server
 	receipts       []idempotency.Receipt
 
 	competitionStage
@@ -78,6 +79,7 @@ type stage struct {
 func newStage(f *fixture, n int) *stage {
 	return &stage{
 		fixture: f, roomIDs: make([]string, n), bigRooms: make([]string, n), consensusRooms: make([]string, n),
+		fedRooms: make([]string, n),
 		receipts: make([]idempotency.Receipt, n),
 	}
 }
@@ -179,6 +181,34 @@ var calls = []call{
 			"in the room.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.finish(ctx, hostIndex(i), s.roomIDs[i], s.nextReceipt())
+		},
+	},
+	{
+		name:    "join at seat 8, with a feed",
+		promise: "The same as at seat 8, and the game's server hears it, also when it was away.",
+		keyUse:  neverKeyed,
+		prepare: func(ctx context.Context, s *stage, i int) (err error) {
+			s.fedRooms[i], err = s.fillFed(ctx, hostIndex(i))
+			return err
+		},
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.join(ctx, s.player(hostIndex(i)+roomSeats-1), s.fedRooms[i], noReceipt)
+		},
+	},
+	{
+		name:    "start at 8, with a feed",
+		promise: "The same as start at 8, and the game's server hears it, also when it was away.",
+		keyUse:  neverKeyed,
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.start(ctx, s.player(hostIndex(i)), s.fedRooms[i], noReceipt)
+		},
+	},
+	{
+		name:    "finish of 8, with a feed",
+		promise: "The same as finish of 8, and the game's server hears it, also when it was away.",
+		keyUse:  neverKeyed,
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.finish(ctx, hostIndex(i), s.fedRooms[i], noReceipt)
 		},
 	},
 	{

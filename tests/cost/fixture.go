@@ -196,6 +196,17 @@ func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idemp
 	return err
 }
 
+// fillFed opens a room that feeds the game's server and seats players first to first+roomSeats-2.
+func (f *fixture) fillFed(ctx context.Context, first int) (roomID string, err error) {
+	f.Settings.Feed = true
+	room, err := f.create(ctx, f.player(first), roomSeats, noReceipt)
+	f.Settings.Feed = false
+	for seat := 1; seat < roomSeats-1 && err == nil; seat++ {
+		err = f.join(ctx, f.player(first+seat), room.RoomID, noReceipt)
+	}
+	return room.RoomID, err
+}
+
 // startConsensus starts a room of players first to first+roomSeats-1 that their reports settle.
 func (f *fixture) startConsensus(ctx context.Context, first int) (roomID string, err error) {
 	result, err := f.rooms.Create(ctx, f.player(first), rooms.CreateInput{

@@ -310,6 +310,9 @@ func (w *world) collect(times storeTimes) {
 	names := map[string]string{}
 	for name, s := range scripts.All() {
 		names[s.SHA] = name
+		if with := s.WithFeed(); with != nil {
+			names[with.SHA] = name
+		}
 	}
 	mine := map[string]bool{}
 	for _, p := range w.players {
