@@ -2060,6 +2060,7 @@ func (a WalletLimitArgs) List() []any {
 
 // WebhookCommitArgs are the arguments of WebhookCommit.
 type WebhookCommitArgs struct {
+	Nonce any
 	// Fence: of the leader.
 	Fence any
 	// Round: of the state that the leader read.
@@ -2076,7 +2077,7 @@ type WebhookCommitArgs struct {
 // entries, and pairs of a field of the state and its value, "" for a field that goes.
 func (a WebhookCommitArgs) List(more ...any) []any {
 	return append([]any{
-		a.Fence, a.Round, a.MostAttempts, a.MostParked, a.AttemptsCount, a.ParkedCount,
+		a.Nonce, a.Fence, a.Round, a.MostAttempts, a.MostParked, a.AttemptsCount, a.ParkedCount,
 	}, more...)
 }
 

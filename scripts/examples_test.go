@@ -24,7 +24,7 @@ type example struct {
 
 var examples = slices.Concat(
 	roomExamples, outboxExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples,
-	boardExamples, tourExamples,
+	boardExamples, tourExamples, webhookExamples,
 	otherExamples,
 )
 

@@ -142,6 +142,16 @@ func (c call) keyOf(name string) string {
 		return keys.FenceCounter(c.text("lock"))
 	case "board_list due", "board_schedule due":
 		return keys.BoardsDue(c.f.id)
+	case "webhook_define webhooks":
+		return keys.Webhooks(c.f.id)
+	case "webhook_commit state", "webhook_rewind state", "webhook_unpark state":
+		return keys.WebhookState(c.f.id, "wh_a")
+	case "webhook_commit attempts":
+		return keys.WebhookAttempts(c.f.id, "wh_a")
+	case "webhook_commit parked", "webhook_unpark parked":
+		return keys.WebhookParked(c.f.id, "wh_a")
+	case "webhook_unpark again":
+		return keys.WebhookAgain(c.f.id, "wh_a")
 	case "save_write events", "user_match events":
 		return keys.UserEvents(c.f.id)
 	}

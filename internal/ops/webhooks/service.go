@@ -348,7 +348,8 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID in
 }
 
 // RotateSecret gives a webhook a new secret and returns it, only this once. Messages are signed
-// with both for 24 hours. It is for staff. It returns forbidden, game_not_found and webhook_not_found.
+// with both for 24 hours. It is for staff. It returns forbidden, game_not_found and
+// webhook_not_found.
 func (s *Service) RotateSecret(ctx context.Context, caller principal.Caller, gameID int64, id string) (Created, error) {
 	if err := authorize(caller, gameID); err != nil {
 		return Created{}, err

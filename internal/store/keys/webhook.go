@@ -16,6 +16,7 @@ func Webhooks(gameID int64) string { return webhookKey(gameID, "webhooks") }
 // WebhookState (hash, no expiry) is how far the leader has got with a webhook:
 //
 //	"fence"                  of the newest leader that stored something
+//	"nonce"                  of the leader's last call
 //	"round"                  changes when staff puts positions elsewhere
 //	WebhookPosition          for each feed what was delivered, or waits in "behind"
 //	WebhookBehind            for each room that has failed: where its first undelivered event is

@@ -66,7 +66,8 @@ function App() {
     if (shown.current && shown.current !== route.value) main.current?.focus();
     shown.current = route.value;
   }), []);
-  const current = route.value.split("/")[0];
+  const screen = route.value.split("/")[0];
+  const current = screen === "webhooks" ? "games" : screen; // where its list is
   useEffect(() => { // on a narrow screen the list of screens is wider than that
     const show = () => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     show();
