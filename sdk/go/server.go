@@ -29,6 +29,9 @@ type Options struct {
 	Log       *slog.Logger  // nil: slog.Default
 	Parallel  int           // rooms whose handlers run at a time; 0: 64
 
+	// OnlyWatchedCalls leaves the calls of other rooms than those of WatchRoom to other servers.
+	OnlyWatchedCalls bool
+
 	HTTPClient *http.Client // for what is not asked over the socket; nil: one with a timeout of 10 s
 }
 
@@ -47,6 +50,7 @@ type Server struct {
 	onGap    func(context.Context) error
 
 	requests requests
+	watched  watched
 	feeds    *feeds
 	lanes    *lanes // of Run
 }
@@ -80,6 +84,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.onGap = s.Reconcile
 	s.requests.init()
+	s.watched.rooms = map[string]bool{}
 	return s, nil
 }
 
@@ -225,10 +230,14 @@ func (s *Server) repeat(f func(context.Context) error, about ...any) bool {
 func (s *Server) handleEvent(e Event) {
 	f := s.handlers[e.Type]
 	var place *entry
+	if e.Feed == "" && !watchedTypes[e.Type] {
+		return // it is in a feed too
+	}
 	if e.Feed != "" {
 		if place = s.feeds.hear(e.Feed, e.Position); place == nil {
 			return // it came before
 		}
+		s.endWatch(e)
 		if f == nil {
 			s.feeds.done(place)
 			return
