@@ -466,6 +466,9 @@ func TestAWatchedRoomIsHeardUntilItEnds(t *testing.T) {
 		s.On(kind, func(context.Context, Event) error { heard <- kind; return nil })
 	}
 	start(t, s)
+	if err := s.Send(t.Context(), "r", "hi", nil); err != nil { // it waits for the connection
+		t.Fatal(err)
+	}
 	if err := s.WatchRoom(t.Context(), "r"); err != nil {
 		t.Fatal(err)
 	}
@@ -480,6 +483,7 @@ func TestAWatchedRoomIsHeardUntilItEnds(t *testing.T) {
 		n.publish(map[string]any{"type": "room.started", "roomId": "r", "seq": 1}) // of the room's own list
 		n.publish(map[string]any{"type": "room.message", "roomId": "r", "data": map[string]any{"op": "hi"}})
 	})
+	waitFor(t, "an event", func() bool { return len(heard) > 0 })
 	if first := <-heard; first != "room.message" {
 		t.Errorf("heard %s, which the feed has", first)
 	}
