@@ -7,6 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,8 +89,8 @@ func (r *raceTest) play(t *testing.T) error {
 			} `json:"value"`
 		} `json:"shared"`
 	}
-	create := fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":"2.5","maxPlayers":2,"autoStart":true,"metadata":{"game":"race"}}`,
-		r.game.stakeTokenID)
+	create := fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":"2.5","maxPlayers":2,"autoStart":true,`+
+		`"metadata":{"game":"race"}}`, r.game.stakeTokenID)
 	if _, err := r.post("create", r.tokens[0], create, &room); err != nil {
 		return err
 	}
@@ -136,8 +140,8 @@ func (r *raceTest) rollUntilAnswered(t *testing.T, player int) int {
 			Code     string              `json:"code"`
 			GameCode string              `json:"gameCode"`
 		}
-		status, err := r.post("call", r.tokens[player], `{"roomId":"`+r.roomID+`","op":"roll","payload":{},"timeoutMs":1000}`,
-			&answer)
+		body := `{"roomId":"` + r.roomID + `","op":"roll","payload":{},"timeoutMs":1000}`
+		status, err := r.post("call", r.tokens[player], body, &answer)
 		switch {
 		case err != nil:
 			t.Error(err)
@@ -179,4 +183,62 @@ func (r *raceTest) request(method, path, token, body string, out any) (status in
 		return 0, err
 	}
 	return response.StatusCode, wire.Unmarshal(text, out)
+}
+
+// The server that init writes in Go is built from what the program brings, and decides a game on a
+// node of dev.
+func TestTheServerInGoThatInitWritesPlays(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "my-game")
+	must(t, "init", folder, "--server", "go")
+	program := filepath.Join(t.TempDir(), "server")
+	build := exec.Command("go", "build", "-mod=readonly", "-o", program, ".")
+	build.Dir = filepath.Join(folder, "server")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dev := startDev(t, nil, "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0")
+	value := func(name string) string {
+		for _, line := range dev.lines {
+			if _, rest, found := strings.Cut(line, " "+name+"="); found {
+				return strings.Fields(rest)[0]
+			}
+		}
+		t.Fatalf("dev prints no %s", name)
+		return ""
+	}
+	server := exec.Command(program)
+	server.Env = []string{"URL=" + value("URL"), "SERVER_KEY=" + value("SERVER_KEY")}
+	redistest.EndWithParent(server)
+	testkit.Check(t, server.Start())
+	defer func() {
+		testkit.Check(t, server.Process.Signal(os.Interrupt))
+		testkit.Check(t, server.Wait())
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := &raceTest{ctx: ctx, url: value("URL"), tokens: []string{value("ADA_TOKEN"), value("BOB_TOKEN")}}
+	var room struct {
+		RoomID  string                   `json:"roomId"`
+		Status  string                   `json:"status"`
+		Results []struct{ UserID int64 } `json:"results"`
+	}
+	testkit.Must(r.post("create", r.tokens[0], `{"maxPlayers":2,"autoStart":true}`, &room))(t)
+	roomID := room.RoomID
+	testkit.Must(r.post("join", r.tokens[1], `{"roomId":"`+roomID+`"}`, &room))(t)
+	for taken := 0; taken < 12; {
+		var answer struct{ Code, GameCode string }
+		body := `{"roomId":"` + roomID + `","op":"take","payload":{"stones":3}}`
+		switch testkit.Must(r.post("call", r.tokens[taken/3%2], body, &answer))(t); {
+		case answer.Code == "":
+			taken += 3
+		case answer.Code != "no_server":
+			t.Fatalf("after %d stones: %+v", taken, answer)
+		}
+		testkit.Check(t, ctx.Err())
+	}
+	testkit.Must(r.request(http.MethodGet, "/api/v1/game-session/get?roomId="+roomID, r.tokens[0], "", &room))(t)
+	if room.Status != "FINISHED" || len(room.Results) != 2 {
+		t.Errorf("the room is %+v", room)
+	}
+	dev.stop(t)
 }
