@@ -74,7 +74,8 @@ func NewServer(o Options) (*Server, error) {
 		o.Positions = MemoryPositions()
 	}
 	s := &Server{
-		options: o, base: strings.TrimSuffix(base.String(), "/"), log: cmp.Or(o.Log, slog.Default()), client: o.HTTPClient, backoff: fullJitter,
+		options: o, base: strings.TrimSuffix(base.String(), "/"), log: cmp.Or(o.Log, slog.Default()),
+		client: o.HTTPClient, backoff: fullJitter,
 		handlers: map[string]func(context.Context, Event) error{},
 		calls:    map[string]func(context.Context, Call) (any, error){},
 		feeds:    newFeeds(),
