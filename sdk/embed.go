@@ -22,5 +22,5 @@ var Templates embed.FS
 // init` writes beside a server that uses it.
 //
 //go:embed go/connection.go go/doc.go go/lanes.go go/positions.go go/requests.go go/server.go
-//go:embed go/types.go go/verbs.go go/webhook.go
+//go:embed go/types.go go/verbs.go go/watch.go go/webhook.go
 var GoLibrary embed.FS

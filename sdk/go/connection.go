@@ -20,7 +20,8 @@ const (
 	pingInterval  = 10 * time.Second
 	silenceLimit  = 25 * time.Second // without a frame or a pong: the connection is dead
 	maxFrameBytes = 8 << 20          // of several events in one frame
-	subscribeID   = "subscribe"      // of game.subscribe; the ids of other requests are numbers
+	subscribeID   = "subscribe"      // of game.subscribe; the ids of requests that wait are numbers
+	watchID       = "watch"          // of a room.subscribe that is made again
 )
 
 // frame is what comes over the socket, of any type.
@@ -183,6 +184,8 @@ func (c *connection) handleFrames(text []byte) error {
 func (c *connection) handle(f *frame) error {
 	s := c.server
 	switch {
+	case f.ReplyTo != nil && *f.ReplyTo == watchID:
+		// A room that is gone ends in the feed.
 	case f.ReplyTo != nil && *f.ReplyTo == subscribeID:
 		return c.subscribed(f)
 	case f.ReplyTo != nil:
@@ -238,6 +241,9 @@ func (c *connection) greet(data json.RawMessage) error {
 	if err := c.subscribe(); err != nil {
 		return err
 	}
+	if err := c.watchAgain(); err != nil {
+		return err
+	}
 	c.server.requests.attach(c)
 	return nil
 }
@@ -248,7 +254,7 @@ func (c *connection) subscribe() error {
 	defer c.subscribing.Unlock()
 	c.after = c.server.feeds.heardPositions()
 	return c.send(outgoing{ID: subscribeID, Type: "game.subscribe", Data: subscription{
-		c.server.options.Kinds, c.server.options.Share, c.after,
+		c.server.options.Kinds, c.server.options.Share, c.after, c.server.takesCalls(),
 	}})
 }
 
@@ -257,6 +263,7 @@ type subscription struct {
 	Kinds []string          `json:"kinds"`
 	Share *Share            `json:"share,omitempty"`
 	After map[string]string `json:"after,omitempty"`
+	Calls bool              `json:"calls"` // of the rooms of the share
 }
 
 // subscribed begins where the subscription does.

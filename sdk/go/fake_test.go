@@ -28,6 +28,7 @@ type fakeNode struct {
 	answers  map[string]string   // what each key was answered
 	requests []map[string]string // of HTTP: method, path
 	rooms    map[string][]Room   // by status
+	watches  []string            // subscriptions to rooms, in order
 	answered chan reply          // of calls
 
 	// Faults. Each happens once for each that is set.
@@ -135,6 +136,9 @@ func (n *fakeNode) handle(s *fakeSocket, id, kind, key string, data json.RawMess
 		var r reply
 		_ = json.Unmarshal(data, &r)
 		n.answered <- r
+	case "room.subscribe", "room.unsubscribe":
+		n.watches = append(n.watches, kind+" "+string(data))
+		s.send(map[string]any{"replyTo": id, "ok": true})
 	case "room.send":
 		s.send(map[string]any{"replyTo": id, "ok": true})
 	default:

@@ -29,6 +29,9 @@ type Options struct {
 	Log       *slog.Logger  // nil: slog.Default
 	Parallel  int           // rooms whose handlers run at a time; 0: 64
 
+	// OnlyWatchedCalls leaves the calls of other rooms than those of WatchRoom to other servers.
+	OnlyWatchedCalls bool
+
 	HTTPClient *http.Client // for what is not asked over the socket; nil: one with a timeout of 10 s
 }
 
@@ -47,6 +50,7 @@ type Server struct {
 	onGap    func(context.Context) error
 
 	requests requests
+	watched  watched
 	feeds    *feeds
 	lanes    *lanes // of Run
 }
@@ -70,7 +74,8 @@ func NewServer(o Options) (*Server, error) {
 		o.Positions = MemoryPositions()
 	}
 	s := &Server{
-		options: o, base: strings.TrimSuffix(base.String(), "/"), log: cmp.Or(o.Log, slog.Default()), client: o.HTTPClient, backoff: fullJitter,
+		options: o, base: strings.TrimSuffix(base.String(), "/"), log: cmp.Or(o.Log, slog.Default()),
+		client: o.HTTPClient, backoff: fullJitter,
 		handlers: map[string]func(context.Context, Event) error{},
 		calls:    map[string]func(context.Context, Call) (any, error){},
 		feeds:    newFeeds(),
@@ -80,6 +85,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.onGap = s.Reconcile
 	s.requests.init()
+	s.watched.rooms = map[string]bool{}
 	return s, nil
 }
 
@@ -225,10 +231,14 @@ func (s *Server) repeat(f func(context.Context) error, about ...any) bool {
 func (s *Server) handleEvent(e Event) {
 	f := s.handlers[e.Type]
 	var place *entry
+	if e.Feed == "" && !watchedTypes[e.Type] {
+		return // it is in a feed too
+	}
 	if e.Feed != "" {
 		if place = s.feeds.hear(e.Feed, e.Position); place == nil {
 			return // it came before
 		}
+		s.endWatch(e)
 		if f == nil {
 			s.feeds.done(place)
 			return

@@ -458,6 +458,45 @@ func TestANodeThatStopsIsLeft(t *testing.T) {
 	waitFor(t, "another connection", n.isHeard)
 }
 
+func TestAWatchedRoomIsHeardUntilItEnds(t *testing.T) {
+	n := newNode(t)
+	s := newTestServer(t, n, nil)
+	heard := make(chan string, 8)
+	for _, kind := range []string{"room.message", "room.started", "room.finished"} {
+		s.On(kind, func(context.Context, Event) error { heard <- kind; return nil })
+	}
+	start(t, s)
+	if err := s.Send(t.Context(), "r", "hi", nil); err != nil { // it waits for the connection
+		t.Fatal(err)
+	}
+	if err := s.WatchRoom(t.Context(), "r"); err != nil {
+		t.Fatal(err)
+	}
+	n.cut()
+	count := func() int {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.watches)
+	}
+	waitFor(t, "the subscription after a cut", func() bool { return count() == 2 })
+	n.set(func() {
+		n.publish(map[string]any{"type": "room.started", "roomId": "r", "seq": 1}) // of the room's own list
+		n.publish(map[string]any{"type": "room.message", "roomId": "r", "data": map[string]any{"op": "hi"}})
+	})
+	waitFor(t, "an event", func() bool { return len(heard) > 0 })
+	if first := <-heard; first != "room.message" {
+		t.Errorf("heard %s, which the feed has", first)
+	}
+	n.happen("r", "room.finished")
+	waitFor(t, "the end", func() bool { return count() == 3 })
+	want := []string{
+		`room.subscribe {"roomId":"r"}`, `room.subscribe {"rooms":[{"roomId":"r"}]}`, `room.unsubscribe {"roomId":"r"}`,
+	}
+	if !slices.Equal(n.watches, want) {
+		t.Errorf("subscribed as %v", n.watches)
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
 		{}, {URL: "parlor.example", Key: "k"}, {URL: "ws://parlor.example", Key: "k"}, {URL: "http://parlor.example"},

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// measureServers is B12: how many events of a game's feed a CPU second of the node delivers to the
+// measureServers is B13: how many events of a game's feed a CPU second of the node delivers to the
 // sockets of servers, and how late a start is at a server.
 func (r *realtimeBench) measureServers() error {
-	r.head("B12", "events of the feed to sockets of servers, by CPU second of the node: w sockets have one share each, or all")
+	r.head("B13", "events of the feed to sockets of servers, by CPU second of the node: w sockets have one share each, or all")
 	b, err := r.newNode()
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (r *realtimeBench) measureFeed(
 	}
 	node, store, other, wall := after.since(before)
 	r.add(result{
-		Bench: "B12", System: name, Shape: fmt.Sprintf("%d × %d", sockets, shares), PerSecond: n / wall.Seconds(),
+		Bench: "B13", System: name, Shape: fmt.Sprintf("%d × %d", sockets, shares), PerSecond: n / wall.Seconds(),
 		PerCPUSecond: n / node.Seconds(), NodeCores: node.Seconds() / wall.Seconds(), EventsPerFrame: events,
 		StoreMicros: float64(store.Microseconds()) / n, OtherCores: other.Seconds() / wall.Seconds(),
 		P50: millis(f.latency.quantile(0.50)), P99: millis(f.latency.quantile(0.99)),

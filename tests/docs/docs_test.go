@@ -17,6 +17,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -119,6 +120,8 @@ func checkUnrun(b block) error {
 	switch b.language {
 	case "text", "typescript", "tsx", "html", "xml":
 		return nil
+	case "go":
+		return checkProgram(b)
 	case "json":
 		var value any
 		return wire.Unmarshal([]byte(b.text), &value)
@@ -127,6 +130,54 @@ func checkUnrun(b block) error {
 		return yaml.Unmarshal([]byte(b.text), &value)
 	default:
 		return fmt.Errorf("no test runs the language %q: give it a known one, or a comment of why it is not run", b.language)
+	}
+}
+
+// diceProgram is the program in Go of the recipe, which TestTheServerOfTheRecipePlays runs.
+const diceProgram = "sdk/go/examples/dice"
+
+// checkProgram returns an error for a program that is not the one that a test runs.
+func checkProgram(b block) error {
+	text, err := os.ReadFile(filepath.Join(root, diceProgram, "main.go"))
+	if err == nil && string(text) != b.text {
+		err = fmt.Errorf("it is not %s/main.go", diceProgram)
+	}
+	return err
+}
+
+// TestTheServerOfTheRecipePlays starts the server of a game of dice beside a node, as its reader
+// does. Two players roll.
+func TestTheServerOfTheRecipePlays(t *testing.T) {
+	r := newReader(t, diceProgram)
+	program := filepath.Join(r.folder, "dice")
+	build := exec.Command("go", "build", "-o", program, "./"+diceProgram)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), documentTimeout)
+	defer cancel()
+	r.startServer(ctx, block{path: r.path, text: "parlor dev", until: "# Events"})
+	c := r.command(ctx, startedRoom+`
+export URL SERVER_KEY
+`+program+` &
+server=$!
+roll() { send call $1 "{\"roomId\":\"$ROOM\",\"op\":\"roll\",\"payload\":{}}"; }
+until roll $ADA_TOKEN; do sleep 0.1; done
+! roll $ADA_TOKEN || exit 1
+roll $BOB_TOKEN
+curl -s "$URL/api/v1/game-session/get?roomId=$ROOM" -H "Authorization: Bearer $ADA_TOKEN"
+curl -s "$URL/api/v1/admin/audit" -H "Authorization: Bearer $ADMIN_KEY"
+kill $server
+`)
+	out, err := c.CombinedOutput()
+	for _, want := range []string{`"payload":\d+`, `rolled_already`, `"status":"FINISHED"`, `"balanced":true`} {
+		if !regexp.MustCompile(want).Match(out) {
+			err = errors.Join(err, fmt.Errorf("nobody sees %s", want))
+		}
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -89,17 +89,24 @@ type race struct {
 
 // Run runs the races until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	server, err := parlor.NewServer(parlor.Options{URL: o.NodeURL, Key: o.ServerKey, Log: o.Log})
+	server, err := parlor.NewServer(parlor.Options{
+		URL: o.NodeURL, Key: o.ServerKey, Log: o.Log,
+		OnlyWatchedCalls: true, // those of other rooms are for the server that somebody writes beside the demo
+	})
 	if err != nil {
 		return err
 	}
 	r := &referee{server: server, log: o.Log, races: map[string]*race{}}
+	server.On("room.created", func(ctx context.Context, e parlor.Event) error {
+		room, err := server.Room(ctx, e.RoomID)
+		return r.watch(ctx, room, err)
+	})
 	server.On("room.started", func(ctx context.Context, e parlor.Event) error { return r.begin(ctx, e.RoomID) })
 	server.On("room.finished", r.end)
 	server.On("room.cancelled", r.end)
 	server.OnRoom(func(ctx context.Context, room parlor.Room) error {
-		if room.Status != parlor.Started {
-			return nil
+		if err := r.watch(ctx, room, nil); err != nil || room.Status != parlor.Started {
+			return err
 		}
 		return r.begin(ctx, room.RoomID)
 	})
@@ -139,6 +146,17 @@ func (r *referee) begin(ctx context.Context, roomID string) error {
 		r.clocks.Go(func() { r.watchClock(ctx, g) })
 	}
 	return nil
+}
+
+// watch takes the calls of a room that was read, if it is a race.
+func (r *referee) watch(ctx context.Context, room parlor.Room, err error) error {
+	if err == nil && isRace(room) {
+		err = r.server.WatchRoom(ctx, room.RoomID)
+	}
+	if isRefusal(err) {
+		return nil // it is gone
+	}
+	return err
 }
 
 func isRace(room parlor.Room) bool {

@@ -1,4 +1,4 @@
-// The server of a game of dice: each player rolls once, and the highest roll wins the pot.
+// Command dice is the server of a game of dice: each player rolls once, and the highest roll wins.
 package main
 
 import (
