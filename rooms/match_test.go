@@ -353,7 +353,7 @@ func (f *fixture) requireCreated(t *testing.T, room rooms.Room) {
 	}
 }
 
-// The id of a match is found again by every node, so it depends on the feed of its tournament alone.
+// Every node finds the room of a match again: its id follows from what the tournament stores.
 func TestTheRoomOfAMatchFeedsAsItsTournament(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	in, _ := f.newMatch(2, time.Hour)
