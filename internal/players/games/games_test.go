@@ -581,10 +581,15 @@ func TestAGameHasAFeedWhileItIsSetOrAWebhookIsActive(t *testing.T) {
 	}
 	wants(false, 0)
 	server := principal.Caller{Role: principal.Server, GameID: g.ID}
-	testkit.Must(s.Patch(t.Context(), server, g.ID, games.PatchInput{Settings: games.SettingsPatch{Feed: new(true)}}))(t)
+	set := func(caller principal.Caller, feed bool) {
+		t.Helper()
+		in := games.PatchInput{Settings: games.SettingsPatch{Feed: &feed}}
+		testkit.Must(s.Patch(t.Context(), caller, g.ID, in))(t)
+	}
+	set(server, true)
 	wants(true, 0)
 	testkit.Check(t, s.SetActiveWebhooks(t.Context(), g.ID, 2))
-	testkit.Must(s.Patch(t.Context(), operator, g.ID, games.PatchInput{Settings: games.SettingsPatch{Feed: new(false)}}))(t)
+	set(operator, false)
 	wants(true, 2)
 	if _, err := s.FindByServerKey(t.Context(), serverKey); err != nil {
 		t.Errorf("the number of webhooks hides the server key: %v", err)
