@@ -34,8 +34,8 @@ func subscribeServerToRoom(
 	if in.Rooms != nil {
 		starts = *in.Rooms
 	}
-	// Before the subscription, since its reply promises the calls. Of a room that is not the game's none
-	// come.
+	// Before the subscription, since its reply promises the calls. None come of a room that is not the
+	// game's.
 	roomIDs := make([]string, 0, len(starts))
 	for i := range starts {
 		if _, err := s.server.Rooms.EventTopic(starts[i].RoomID); err == nil {
@@ -71,8 +71,8 @@ type callMessageInput struct {
 	TimeoutMS *int64    `json:"timeoutMs"`
 }
 
-// callServerByMessage asks the game's server. The reply is sent when it has answered; other messages
-// of the socket are handled meanwhile.
+// callServerByMessage asks the game's server. The reply is sent when it has answered. Meanwhile
+// other messages of the socket are handled.
 func callServerByMessage(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *callMessageInput,
 ) (any, error) {
@@ -121,7 +121,7 @@ func (in *answerInput) Validate() error {
 	}
 }
 
-// answerCall answers a call. Without an id a refusal is counted only: nobody waits for it.
+// answerCall passes the answer to a call on. Without an id a refusal is counted only: nobody waits for it.
 func answerCall(
 	_ context.Context, s *clientHandler, client *realtime.Client, m *message, in *answerInput,
 ) (any, error) {

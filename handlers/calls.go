@@ -57,8 +57,8 @@ func (s *Server) callServer(r *request, in *callInput) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	// The limits of other requests are shorter than the longest call. A connection that has none is of a
-	// test.
+	// The limits of other requests are shorter than the longest call. Only a connection of a test has
+	// none.
 	conn := http.NewResponseController(r.Writer)
 	_ = conn.SetReadDeadline(time.Time{})
 	_ = conn.SetWriteDeadline(time.Now().Add(call.Timeout + answerGrace))

@@ -29,7 +29,7 @@ func (s *testSocket) nextCall() received {
 	}
 }
 
-// reply answers a call.
+// reply sends the answer to a call.
 func (s *testSocket) reply(call received, answer string) {
 	s.t.Helper()
 	frame := fmt.Sprintf(`{"type":"room.reply","data":{"callId":%q,%s}}`, call.Data["callId"], answer)
@@ -48,7 +48,7 @@ func (s *testSocket) call(data string) string {
 	return id
 }
 
-// answerAll answers all calls that a server gets, until stop is called.
+// answerAll sends the same answer to each call that a server gets, until stop is called.
 func (s *testSocket) answerAll(answer string) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -67,8 +67,8 @@ func (s *testSocket) answerAll(answer string) (stop func()) {
 	return func() { close(ended); <-done }
 }
 
-// expectAnswer requires that the next reply is the answer to a call: its payload, or the code of its
-// error.
+// expectAnswer requires that the next reply is the answer to a call: its payload, or the code of
+// its error.
 func (s *testSocket) expectAnswer(id, answer string) received {
 	s.t.Helper()
 	r := s.nextReply()
@@ -267,6 +267,17 @@ func TestACallEndsWithoutAnAnswer(t *testing.T) {
 func (f *fixture) tryCall(p player, room string) int {
 	f.t.Helper()
 	return f.send("POST", "/api/v1/game-session/call", p.token, callBody(room, "try", `,"timeoutMs":100`)).status
+}
+
+func TestAServerThatOnlyListensTakesNoCalls(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	room := f.startedRoom(ann, f.guest("Bob"))
+	server := f.dialServer(f.serverKey)
+	server.expectOK("gameSubscribed", "game.subscribe", `{"kinds":["rooms"],"calls":false}`)
+	f.dialRealtime(ann).expectError("no_server", "room.call", callBody(room, "x", ""))
+	server.expectOK("gameSubscribed", "game.subscribe", `{"kinds":["rooms"]}`)
+	redistest.Eventually(t, "the server is asked", func() bool { return f.tryCall(ann, room) == 504 })
 }
 
 func TestCallsOfOneSocketKeepTheirOrderAndSixteenAreUnderWay(t *testing.T) {

@@ -111,7 +111,7 @@ func TestEachMessageOfAServerOfAnotherGameFindsNothing(t *testing.T) {
 		// A position of another game's feed is none of its own.
 		positions, _ := begins.Data["position"].(map[string]any)
 		for feed := range positions {
-			r := foreign.request("game.subscribe", fmt.Sprintf(`{"kinds":["rooms"],"after":{%q:"1-0k3f9zq1"}}`, feed))
+			r := foreign.request("game.subscribe", fmt.Sprintf(`{"kinds":["rooms","money"],"after":{%q:"1-0k3f9zq1"}}`, feed))
 			if !*r.OK || r.Data["mode"] != "gap" {
 				t.Errorf("after a position of another game's feed %s: %s", feed, r.raw)
 			}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/feed"
@@ -22,7 +21,7 @@ import (
 // A room without a feed must not pay for those with one.
 func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 	library := string(testkit.Must(os.ReadFile("lib_feed.lua"))(t))
-	appended := regexp.MustCompile(`(?m)^ *append_to_feed\(.*\n`)
+	added := regexp.MustCompile(`(?m)^ *(?:append_to_feed\(|fed_seq, ).*\n`)
 	eventType := regexp.MustCompile(`'((?:room|tournament)\.[a-z_]+)'`)
 	count := 0
 	for name, s := range scripts.All() {
@@ -43,7 +42,7 @@ func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 		count++
 		line, _, _ := strings.Cut(s.Source, "\n")
 		text, begins := strings.CutPrefix(with.Source, line+"\n"+library)
-		if !begins || line+"\n"+appended.ReplaceAllString(text, "") != s.Source {
+		if !begins || line+"\n"+added.ReplaceAllString(text, "") != s.Source {
 			t.Errorf("the text of %s with a feed differs in more than the feed", name)
 		}
 	}
@@ -55,16 +54,15 @@ func TestOnlyTheSecondTextOfAScriptKnowsOfFeeds(t *testing.T) {
 func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
+		f.feeds = true
 		r, create := f.newRoom(values{"max_players": 2})
-		r.id = keys.NewRoomID(r.shard, time.Now(), true)
 		for user := range int64(2) {
 			f.setBalance(user+1, "1000", "0")
 		}
-		create = create.with(values{"room_id": r.id}).feeding()
 		create.want(scripts.OK)
 		create.want(scripts.OK) // a resend
-		r.call(scripts.RoomJoin, 2, values{}).feeding().want(scripts.OK)
-		r.call(scripts.RoomStart, 1, values{}).feeding().want(scripts.OK)
+		r.call(scripts.RoomJoin, 2, values{}).want(scripts.OK)
+		r.call(scripts.RoomStart, 1, values{}).want(scripts.OK)
 		var got []string
 		for i, text := range f.list(keys.Feed(r.shard, f.id)) {
 			entry := testkit.Must(feed.Parse(text))(t)

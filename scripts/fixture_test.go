@@ -76,12 +76,6 @@ func (c call) with(given values) call {
 	return c
 }
 
-// feeding returns the call of the script with a feed.
-func (c call) feeding() call {
-	c.feeds = true
-	return c
-}
-
 // keyed returns the call with a key and a fingerprint, as long as those of a request.
 func (c call) keyed() call {
 	return c.with(values{"key": strings.Repeat("k", 22), "fingerprint": strings.Repeat("f", 22)})
@@ -537,10 +531,18 @@ func (f *fixture) newRoom(settings values) (*room, call) {
 	}
 	n := fixtureCount.Add(1)
 	r := &room{
-		fixture: f, shard: shard, id: fmt.Sprintf("room-%d", n), code: fmt.Sprintf("CODE%d", n),
+		fixture: f, shard: shard, id: f.roomID(shard, fmt.Sprintf("room-%d", n)), code: fmt.Sprintf("CODE%d", n),
 		feeds: fmt.Sprint(all["feeds"]),
 	}
 	return r, r.call(scripts.RoomCreate, all["creator"].(int), values{"settings": strings.Join(packed, "|")})
+}
+
+// roomID returns the id of a new room: a name, or an id that says that the room feeds.
+func (f *fixture) roomID(shard keys.Shard, name string) string {
+	if f.feeds {
+		return keys.NewRoomID(shard, time.Now(), true)
+	}
+	return name
 }
 
 // openRoom opens a room with the player 1, and gives the players 1 to 9 what they may need.
@@ -603,7 +605,7 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"user": name, "room_id": r.id, "code": r.code, "settings": "", "document": "{}", "id_step": 16, "id_offset": 1,
 		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "is_ready": 1, "target": "",
 		"ban": 0, "users": name, "placements": "", "rake": 0, "computed_for": "", "fence": 1, "events_ms": 600_000,
-		"new_room_id": "rematch-of-" + r.id, "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
+		"new_room_id": r.roomID(r.shard, "rematch-of-"+r.id), "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
 		"window_ms": 120_000, "losers": "", "effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
 	})
 	c.shard = r.shard

@@ -824,7 +824,7 @@ var roomExamples = []example{
 	{scripts.RoomRematch, "another player was first", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).cancel("1,2")
 		r.call(scripts.RoomRematch, 2, values{"users": "1"}).want(scripts.OK)
-		return r.call(scripts.RoomRematch, 1, values{"new_room_id": "second", "code": "SECOND"})
+		return r.call(scripts.RoomRematch, 1, values{"new_room_id": r.roomID(r.shard, "second"), "code": "SECOND"})
 	}},
 	{scripts.RoomRematch, "a code that is taken", "stale", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).cancel("1,2")

@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/calls"
@@ -39,7 +40,6 @@ import (
 	"github.com/parlor-games/parlor/internal/players/users"
 	"github.com/parlor-games/parlor/internal/store/history"
 	"github.com/parlor-games/parlor/internal/store/idempotency"
-	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
@@ -191,6 +191,7 @@ type node struct {
 	logLevel *slog.LevelVar
 
 	saves       *progress.Service
+	webhooks    *webhooks.Service
 	idempotency *idempotency.Service
 
 	apiServer *handlers.Server
@@ -257,6 +258,7 @@ func newNode(
 	}
 	n.saves = saves
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
+	n.webhooks = n.newWebhooks(metrics)
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Alarm: n.alarm, Audit: audit.New(db, n.ledgers, n.wallet), Limits: limits.New(db, n.wallet, n.users),
@@ -275,7 +277,8 @@ func newNode(
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
-		Nodes:          n.nodes, Activity: n.activity, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		Nodes:          n.nodes, Activity: n.activity, Webhooks: n.webhooks,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		MetricsRegistry: metrics, Log: log,
 	})
 	if err != nil {
@@ -287,13 +290,12 @@ func newNode(
 
 // addCalls adds what brings the calls of players to the game's servers.
 func (n *node) addCalls(metrics *prometheus.Registry) error {
-	channel := keys.NodeChannel(idempotency.NewNonce())
-	n.servers = servers.New(n.db, servers.Options{Log: n.log, Channel: channel})
+	n.servers = servers.New(n.db, servers.Options{Log: n.log})
 	counts := handlers.NewCallMetrics(metrics)
 	n.calls = calls.New(n.hub, n.servers, calls.Options{
-		Log: n.log, Channel: channel, Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
+		Log: n.log, Channel: n.servers.Channel(), Observe: counts.Observe, ObserveRefused: counts.ObserveRefused,
 	})
-	return n.hub.Receive(channel, n.calls.Receive)
+	return n.hub.Receive(n.servers.Channel(), n.calls.Receive)
 }
 
 // confirmingReplicas is the number of replicas that must have a change before it is acknowledged,

@@ -18,7 +18,7 @@ const (
 // callShape has so many players that none of them meets the rate limit of calls.
 var callShape = shape{rooms: 125, members: 2}
 
-// measureCalls is B11: the time from a call to the answer of a server that answers at once, beside
+// measureCalls is B11: the time from a call to the answer of a server that replies at once, beside
 // the time from a room.send to its delivery at the same rate.
 func (r *realtimeBench) measureCalls() error {
 	r.head("B11", fmt.Sprintf("room.send to its delivery, and room.call to its answer, %s a second (ratio: p50 to that "+
@@ -108,8 +108,9 @@ func (b *bench) startCallServers(address, key string) (stop func(), err error) {
 		}
 		s := &socket{conn: conn, reader: reader}
 		servers = append(servers, s)
-		if _, err := s.ask(fmt.Sprintf(
-			`{"id":"g","type":"game.subscribe","data":{"kinds":["rooms"],"share":{"of":%d,"index":%d}}}`, callServers, i)); err != nil {
+		share := fmt.Sprintf(`{"of":%d,"index":%d}`, callServers, i)
+		_, err = s.ask(`{"id":"g","type":"game.subscribe","data":{"kinds":["rooms"],"share":` + share + `}}`)
+		if err != nil {
 			stop()
 			return nil, err
 		}
@@ -120,7 +121,7 @@ func (b *bench) startCallServers(address, key string) (stop func(), err error) {
 
 var callIDMark = []byte(`"callId":"`)
 
-// answerCalls answers the calls of a frame.
+// answerCalls replies to the calls of a frame.
 func (s *socket) answerCalls(frame []byte) error {
 	for {
 		i := bytes.Index(frame, callIDMark)

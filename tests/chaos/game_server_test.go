@@ -341,14 +341,42 @@ func (in *installation) playByCalls(
 //	go test ./tests/chaos -run GameServersEndEveryRoom -v -long -rooms 100000 -timeout 6h
 func TestGameServersEndEveryRoomOnceWhoeverIsKilled(t *testing.T) {
 	t.Parallel()
-	servers := startSentinels(t, deliveryStore)
+	t.Run("sentinels", func(t *testing.T) {
+		servers := startSentinels(t, deliveryStore)
+		endEveryRoom(t, servers.url(), func() {
+			servers.wait()
+			primary := testkit.Must(servers.primary())(t)
+			primary.Kill()
+			testkit.Check(t, primary.Restart())
+		})
+	})
+	t.Run("cluster", func(t *testing.T) {
+		if !*long {
+			t.Skip("in the long form only")
+		}
+		url, servers := startReplicatedCluster(t, deliveryStore)
+		waitForCluster(t, servers)
+		db := openStoreOf(t, url)
+		endEveryRoom(t, url, func() {
+			waitForCluster(t, servers)
+			primary := clusterPrimary(t, db, servers)
+			primary.Kill()
+			waitForTakeover(t, servers, primary)
+			testkit.Check(t, primary.Restart())
+		})
+	})
+}
+
+// endEveryRoom is the test on a store. killPrimary kills the primary that has the rooms with an entry.
+func endEveryRoom(t *testing.T, url string, killPrimary func()) {
+	t.Helper()
 	total := cmp.Or(*serverRooms, pick(200, 1_000))
 	tables, kills := min(total, pick(20, 50)), pick(5, 20)
-	in := newInstallation(t, servers.url(), 3, seatsOfMatch*tables, nil, "PARLOR_DURABILITY=replica")
+	in := newInstallation(t, url, 3, seatsOfMatch*tables, nil, "PARLOR_DURABILITY=replica")
 	in.node(0).Must(t, 200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", gameID), nodetest.AdminKey, map[string]any{
 		"settings": map[string]any{"feed": true, "matchTimeoutSeconds": 3600, "idleTimeoutSeconds": 3600},
 	})
-	observer := openNode(t, servers.url(), nil)
+	observer := openNode(t, url, nil)
 	records := newGameRecords()
 	var processes [2]*gameServer
 	for i := range processes {
@@ -407,10 +435,7 @@ func TestGameServersEndEveryRoomOnceWhoeverIsKilled(t *testing.T) {
 		case 1, 4:
 			in.replace(kill % len(in.nodes))
 		default:
-			servers.wait()
-			primary := testkit.Must(servers.primary())(t)
-			primary.Kill()
-			testkit.Check(t, primary.Restart())
+			killPrimary()
 		}
 	}
 	players.Wait()

@@ -72,7 +72,9 @@ func startCounter(ctx context.Context, aof bool) (*counter, error) {
 	if c.server, err = redistest.StartUnder(valgrind, args...); err != nil {
 		return c, err
 	}
-	c.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.server.Socket, PoolSize: 1, MaxRetries: -1})
+	c.client = redis.NewClient(&redis.Options{
+		Network: "unix", Addr: c.server.Socket, PoolSize: 1, MaxRetries: -1, ReadTimeout: time.Minute,
+	})
 	// Else receipts that expire meanwhile would be counted, the more the longer it takes.
 	if err := c.client.Do(ctx, "debug", "set-active-expire", "0").Err(); err != nil {
 		return c, err

@@ -41,7 +41,7 @@ func (s *Service) NewCaller(id string) *Caller {
 	return &Caller{service: s, id: id, calls: map[*waitingCall]struct{}{}}
 }
 
-// Close ends the calls that are under way; nobody gets their answers.
+// Close ends the calls that are under way; their end reaches nobody.
 func (c *Caller) Close() {
 	s := c.service
 	s.mu.Lock()

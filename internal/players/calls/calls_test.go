@@ -39,7 +39,7 @@ type node struct {
 	*calls.Service
 	t       testing.TB
 	servers *servers.Service
-	refused atomic.Int64 // answers
+	refused atomic.Int64 // replies of servers
 	end     func()       // stops the node as a kill does: nothing is removed from the store
 
 	mu       sync.Mutex
@@ -366,7 +366,8 @@ func TestCallsEndWithTheConnectionOfTheServer(t *testing.T) {
 			s := n.connect(1, "server", nil)
 			a.wantKnown()
 			begun := time.Now()
-			first, second := start(t, caller, calls.Call{Timeout: calls.MaxTimeout}), start(t, caller, calls.Call{Timeout: calls.MaxTimeout})
+			first := start(t, caller, calls.Call{Timeout: calls.MaxTimeout})
+			second := start(t, caller, calls.Call{Timeout: calls.MaxTimeout})
 			s.waitFor(t, 2)
 			s.disconnect()
 			want(t, first, "server_timeout <nil>")
@@ -466,7 +467,8 @@ func TestAPlayerWithoutASocketAsksTheServer(t *testing.T) {
 		a.wantKnown()
 		ask := func(ctx context.Context, n int) (string, error) {
 			payload, err := a.Ask(ctx, t.Context(), calls.Call{
-				GameID: 1, RoomID: "room", UserID: 9, Op: "x", Payload: wire.RawJSON(strconv.Itoa(n)), Timeout: calls.DefaultTimeout,
+				GameID: 1, RoomID: "room", UserID: 9, Op: "x", Payload: wire.RawJSON(strconv.Itoa(n)),
+				Timeout: calls.DefaultTimeout,
 			})
 			return string(payload), err
 		}

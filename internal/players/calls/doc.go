@@ -1,4 +1,4 @@
-// Package calls brings the calls of players to the server of their game, and its answers back.
+// Package calls brings the calls of players to the server of their game, and each answer back.
 //
 // A call is a message that one connection of a server gets, at most once. Nothing is stored. The
 // node of the caller keeps what waits for an answer, the node of the server keeps what the server

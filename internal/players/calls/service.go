@@ -292,8 +292,8 @@ func (a *Answer) check() error {
 	}
 }
 
-// Reply answers a call that a connection was asked. It returns invalid_request, payload_too_large
-// and call_not_found.
+// Reply sends the answer to a call that a connection was asked. It returns invalid_request,
+// payload_too_large and call_not_found.
 func (s *Service) Reply(connectionID string, a Answer) error {
 	if err := a.check(); err != nil {
 		return err

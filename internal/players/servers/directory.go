@@ -82,8 +82,8 @@ func (d *directory) find(ctx context.Context, gameID int64, roomID string) (Serv
 	return Server{}, nil
 }
 
-// listenerOf returns the first of some servers that listens to a room itself, nil for none. It reads
-// at most once.
+// listenerOf returns the first of some servers that listens to a room itself, nil for none. It
+// reads at most once.
 func (d *directory) listenerOf(
 	ctx context.Context, gameID int64, servers []Server, roomID string, maxAge time.Duration,
 ) (*Server, error) {

@@ -28,7 +28,7 @@ func (s Share) has(roomID string) bool {
 // Options are the settings of a node. A zero field means the default, which its comment ends with.
 type Options struct {
 	Log     *slog.Logger  // slog.Default()
-	Channel string        // of the node, for what others send to its servers
+	Channel string        // of the node, for what others send to its servers: a name that no node has
 	Lease   time.Duration // how long a lease lasts after a renewal; it is renewed four times as often: 8 s
 }
 
@@ -72,11 +72,15 @@ type connection struct {
 // New returns the servers of a node. It stores nothing until Run is called.
 func New(db *redisdb.DB, o Options) *Service {
 	o.Log, o.Lease = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Lease, 8*time.Second)
+	o.Channel = cmp.Or(o.Channel, newChannel())
 	st := store{db}
 	return &Service{
 		store: st, options: o, known: newDirectory(st), wakeup: make(chan struct{}, 1), conns: map[string]*connection{},
 	}
 }
+
+// Channel returns the channel of the node.
+func (s *Service) Channel() string { return s.options.Channel }
 
 // Open notes a connection of a server of a game. It gets nothing until it listens.
 func (s *Service) Open(gameID int64, connectionID string) {
@@ -312,8 +316,8 @@ func (c *connection) takeWrite(channel string, expiresMS int64) (w write, needed
 	return w, true
 }
 
-// forgetOld removes leases that were over a while ago, of the games that have servers here. Those of
-// other games go with their key.
+// forgetOld removes leases that were over a while ago, of the games that have servers here. Those
+// of other games go with their key.
 func (s *Service) forgetOld(ctx context.Context) {
 	games := map[int64]struct{}{}
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ func parseLease(connectionID, text string) (s Server, ok bool) {
 }
 
 type store struct{ db *redisdb.DB }
+
+// newChannel returns a channel that no other node has.
+func newChannel() string { return keys.NodeChannel(rand.Text()) }
 
 // write is what is stored of one connection.
 type write struct {

@@ -194,18 +194,18 @@ func ProbeChannel(tag string, number uint64) string {
 	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
 }
 
-// NodeChannel (a channel; nothing is stored) carries what other nodes send to one node: the calls of
-// players to servers that are connected there, and the answers to calls of players there.
+// NodeChannel (a channel; nothing is stored) carries what other nodes send to one node: calls of
+// players to servers that are connected there, and replies to calls of players there.
 func NodeChannel(node string) string { return "{n:" + node + "}:calls" }
 
 // GameServers (hash, ten minutes after the last renewal) maps the connection id of each server that
-// listens to rooms of a game to its lease: "<channel of the node>|<connected at ms>|<of>|<index>|<expires
-// ms>|<rooms>". of is 0 for a server that listens to no share, and rooms is how many rooms it has in
-// GameServerRooms.
+// listens to rooms of a game to its lease: "<channel of the node>|<connected at
+// ms>|<of>|<index>|<expires ms>|<rooms>". of is 0 for a server that listens to no share, and rooms
+// is how many rooms it has in GameServerRooms.
 func GameServers(gameID int64) string { return serversKey(gameID, "servers") }
 
-// GameServerRooms (set of room ids, until the lease of the connection is over) is the rooms to which
-// one server listens beside its share.
+// GameServerRooms (set of room ids, until the lease of the connection is over) has the rooms to
+// which one server listens beside its share.
 func GameServerRooms(gameID int64, connectionID string) string {
 	return serversKey(gameID, "servers:rooms:"+connectionID)
 }

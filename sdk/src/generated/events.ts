@@ -116,6 +116,7 @@ export interface ServiceEvents {
   "room.snapshot": components["schemas"]["RoomSnapshotData"];
   "tournament.snapshot": components["schemas"]["TournamentSnapshotData"];
   "room.message": components["schemas"]["RoomMessageData"];
+  "user.message": components["schemas"]["UserMessageData"];
 }
 
 /** The data of events to one connection. */
