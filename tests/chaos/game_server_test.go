@@ -466,8 +466,8 @@ func endEveryRoom(t *testing.T, url string, killPrimary func()) {
 	}
 	records.wantEach(t, in, expected)
 	wantLargeBooks(t, observer.db)
-	report(t, "%d rooms of %d players by calls in %v, %d kills of servers, nodes and primaries by turns; calls sent again: "+
-		"%v; events that came again: %d; gaps: %d", total, seatsOfMatch, took.Round(time.Second), kills, retries,
+	report(t, "%d rooms of %d players by calls in %v, %d kills of servers, nodes and primaries by turns; calls sent "+
+		"again: %v; events that came again: %d; gaps: %d", total, seatsOfMatch, took.Round(time.Second), kills, retries,
 		records.repeated, records.gaps)
 }
 
