@@ -40,12 +40,15 @@ type Filter struct {
 
 // The bounds of the buffer of a feed, and of what is read from its list at once.
 const (
-	maxFeedEvents    = 4096
-	maxFeedBytes     = 4 << 20
-	feedPageEvents   = 256
-	maxKeptPages     = 32 // for subscribers that follow soon
-	feedPageLifetime = 5 * time.Second
-	feedReadTimeout  = 3 * time.Second
+	maxFeedEvents  = 4096
+	maxFeedBytes   = 4 << 20
+	feedPageEvents = 256
+	// maxUnnotifiedFeedEvents is so much less than maxFeedEvents that subscribers who keep up find all
+	// events in the buffer.
+	maxUnnotifiedFeedEvents = 1024
+	maxKeptPages            = 32 // for subscribers that follow soon
+	feedPageLifetime        = 5 * time.Second
+	feedReadTimeout         = 3 * time.Second
 	// positionAfterSkipped is after how many events that it did not get a subscriber gets
 	// Feed.EncodePosition.
 	positionAfterSkipped = 512

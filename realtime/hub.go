@@ -348,7 +348,7 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			continue
 		case m = <-in:
 		}
-		for n := 1; ; n++ {
+		for n, isFull := 1, false; ; n++ {
 			if isEphemeral(m.payload) {
 				h.handleEphemeral(m, &ephemeral)
 			} else if t, replaced := h.handleMessage(m); t != nil {
@@ -357,8 +357,9 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 				}
 				t.newEvents++
 				t.mustVerify = t.mustVerify || replaced
+				isFull = t.feed != nil && t.newEvents >= maxUnnotifiedFeedEvents
 			}
-			if n == workerBatchMessages {
+			if n == workerBatchMessages || isFull {
 				break
 			}
 			select {
