@@ -121,7 +121,8 @@ func (in *answerInput) Validate() error {
 	}
 }
 
-// answerCall passes the answer to a call on. Without an id a refusal is counted only: nobody waits for it.
+// answerCall passes on the answer to a call. Without an id a refusal is counted only: nobody waits
+// for it.
 func answerCall(
 	_ context.Context, s *clientHandler, client *realtime.Client, m *message, in *answerInput,
 ) (any, error) {

@@ -1,16 +1,22 @@
 package handlers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/testkit"
 )
 
 // callBody is the data of a call.
@@ -367,5 +373,44 @@ func (s *testSocket) nextMessage() received {
 		if e := s.nextEvent(); e.Type == "user.message" {
 			return e
 		}
+	}
+}
+
+func TestACallMayTakeLongerThanOtherRequests(t *testing.T) {
+	f := newGameFixture(t)
+	c := f.newCallFixture()
+	server := &http.Server{Handler: f.server, ReadTimeout: 200 * time.Millisecond, WriteTimeout: 200 * time.Millisecond}
+	handlers.SetConnContext(server)
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	served := make(chan error)
+	go func() { served <- handlers.Serve(server, listener) }()
+	t.Cleanup(func() { _ = server.Close(); <-served })
+	f.url = "http://" + listener.Addr().String()
+	f.expectError(504, "server_timeout", "POST", "/api/v1/game-session/call", c.ann.token,
+		callBody(c.room, "x", `,"timeoutMs":600`))
+
+	// A client that goes away gives its place back.
+	ctx, cancel := context.WithCancel(t.Context())
+	request := testkit.Must(http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/game-session/call",
+		strings.NewReader(callBody(c.room, "left", `,"timeoutMs":30000`))))(t)
+	request.Header = http.Header{"Authorization": {"Bearer " + c.ann.token}, "Content-Type": {"application/json"}}
+	ended := make(chan error, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		ended <- err
+	}()
+	for c.server.nextCall().Data["op"] != "left" {
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the request ended with %v", err)
+	}
+	left := time.Now()
+	redistest.Eventually(t, "the call is over", func() bool { return f.deps.Calls.Stats().Waiting == 0 })
+	if took := time.Since(left); took > 10*time.Second {
+		t.Errorf("the call was over %v after its client had gone", took)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/parlor-games/parlor/internal/store/redisdb"
 )
 
-// Receive subscribes the node to a channel of its own, for messages of other nodes to this one. It
-// must be called before Run. receive is called for each message that Post has sent, in their order.
+// Receive subscribes the node to a channel of its own, for messages of other nodes to this one, as
+// long as Run runs. receive is called for each message that Post has sent, in their order.
 // It must not block, because the node's topics wait for it. The channel has no list: what is
 // published while the node is not subscribed is lost.
 func (h *Hub) Receive(channel string, receive func(message string)) error {
