@@ -17,6 +17,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const room = `{"roomId":"<room>"}`
 	const board, adminBoard = "/api/v1/leaderboards/top", admin + "games/<game>/leaderboards/top"
 	const tour, adminTour = "/api/v1/tournaments/<tour>", admin + "games/<game>/tournaments/<tour>"
+	const adminWebhooks = admin + "games/<game>/webhooks"
 	const newTournament = `{"name":"New","format":"swiss","maxEntrants":8,"startsAt":"<soon>"}`
 	rows := []struct{ operation, body, want string }{
 		// The columns are: none, invalid, suspended, other game's player, other game's server; stranger,
@@ -150,6 +151,21 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + admin + "games", "", "                               401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "games/<game>", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
 		{"GET " + admin + "games/<game>/activity", "", "               401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"POST " + adminWebhooks, `{"url":"https://hook.example/","kinds":["rooms"]}`,
+			"401 401 403 403 404 403 403 403 403 201 201",
+		},
+		{"GET " + adminWebhooks, "", "                                      401 401 403 403 404 403 403 403 403 200 200"},
+		{"GET " + adminWebhooks + "/<webhook>", "", "                       401 401 403 403 404 403 403 403 403 200 200"},
+		{"PATCH " + adminWebhooks + "/<webhook>", "{}", "                   401 401 403 403 404 403 403 403 403 200 200"},
+		{"POST " + adminWebhooks + "/<webhook>/test", "", "                 401 401 403 403 404 403 403 403 403 200 200"},
+		{"POST " + adminWebhooks + "/<webhook>/rotate-secret", "", "        401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"POST " + adminWebhooks + "/<webhook>/replay", `{"parked":true}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{"GET " + adminWebhooks + "/<webhook>/deliveries", "", "            401 401 403 403 404 403 403 403 403 200 200"},
+		{"DELETE " + adminWebhooks + "/<webhook>", "", "                401 401 403 403 404 403 403 403 403 204 404"},
 		{"PATCH " + admin + "games/<game>", "{}", "                    401 401 403 403 404 403 403 403 403 200 200"},
 		{"POST " + admin + "games/<game>/server-keys", "", "           401 401 403 403 403 403 403 403 403 403 201"},
 		{"DELETE " + admin + "games/<game>/server-keys/x", "", "       401 401 403 403 403 403 403 403 403 403 400"},
@@ -238,7 +254,8 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 				`{"maxPlayers":4,"minPlayers":1,"visibility":"private"}`)
 			f.expect(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
 			f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", friend.id), player.token, "")
-			fill := strings.NewReplacer(append(f.tournamentPlaceholders(row.operation, player, friend),
+			fill := strings.NewReplacer(append(append(f.tournamentPlaceholders(row.operation, player, friend),
+				f.webhookPlaceholders(row.operation)...),
 				"<game>", strconv.FormatInt(f.game, 10), "<player>", strconv.FormatInt(player.id, 10),
 				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
 				"<asset>", strconv.FormatInt(f.createSword(), 10))...)

@@ -275,6 +275,17 @@ func (f *fixture) tryCall(p player, room string) int {
 	return f.send("POST", "/api/v1/game-session/call", p.token, callBody(room, "try", `,"timeoutMs":100`)).status
 }
 
+func TestAServerThatOnlyListensTakesNoCalls(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	room := f.startedRoom(ann, f.guest("Bob"))
+	server := f.dialServer(f.serverKey)
+	server.expectOK("gameSubscribed", "game.subscribe", `{"kinds":["rooms"],"calls":false}`)
+	f.dialRealtime(ann).expectError("no_server", "room.call", callBody(room, "x", ""))
+	server.expectOK("gameSubscribed", "game.subscribe", `{"kinds":["rooms"]}`)
+	redistest.Eventually(t, "the server is asked", func() bool { return f.tryCall(ann, room) == 504 })
+}
+
 func TestCallsOfOneSocketKeepTheirOrderAndSixteenAreUnderWay(t *testing.T) {
 	f := newGameFixture(t)
 	c := f.newCallFixture()

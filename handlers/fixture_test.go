@@ -18,10 +18,12 @@ import (
 	"github.com/parlor-games/parlor/competition/leaderboards"
 	"github.com/parlor-games/parlor/competition/tournaments"
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/base/dialguard"
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire/wiretest"
 	"github.com/parlor-games/parlor/internal/money/assets"
 	"github.com/parlor-games/parlor/internal/money/audit"
+	"github.com/parlor-games/parlor/internal/money/ledger"
 	"github.com/parlor-games/parlor/internal/money/ledgerstore"
 	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/moneyhalt"
@@ -32,6 +34,7 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/calls"
@@ -174,7 +177,12 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 		Activity: activity.New(db, activity.Games{}),
-		Nodes:    nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
+		Webhooks: webhooks.New(db, webhooks.Deps{
+			SetActiveCount: gameService.SetActiveWebhooks, Ledger: ledgerstore.New(db, nil), Trail: trail.New(db, log),
+			Log:         log,
+			EncodeEntry: func(context.Context, int64, ledger.Entry) ([]byte, error) { return []byte("{}"), nil },
+		}, webhooks.Options{SigningKeys: signingKeys, Networks: dialguard.Loopback, FreeShards: 1}),
+		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
 	}
 	f.deps.Progress = testkit.Must(progress.New(db, gameService, userService,
 		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}))(t)
@@ -533,6 +541,16 @@ func (f *fixture) createSword() int64 {
 	f.t.Helper()
 	return f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey,
 		`{"name":"Sword","tokenId":"GOLD","price":7.5,"stock":10,"perUserLimit":3,"metadata":{"damage":12}}`).id("id")
+}
+
+// webhookPlaceholders makes a webhook for a request that names one.
+func (f *fixture) webhookPlaceholders(request string) []string {
+	f.t.Helper()
+	if !strings.Contains(request, "<webhook>") {
+		return nil
+	}
+	return []string{"<webhook>", f.expect(201, "POST", f.gamePath()+"/webhooks", f.serverKey,
+		`{"url":"http://127.0.0.1:9/","kinds":["seats"],"active":false}`).text("webhookId")}
 }
 
 // createRoom opens a room for four players with an entry of 2.50 GOLD and returns its id.

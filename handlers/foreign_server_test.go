@@ -96,7 +96,8 @@ func TestEachMessageOfAServerOfAnotherGameFindsNothing(t *testing.T) {
 		if r := caller.nextReply(); !*r.OK || fmt.Sprint(r.data("payload")) != "1" {
 			t.Errorf("the player gets %s", r.raw)
 		}
-		f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, resultsBody(started, ann, bob), "Idempotency-Key", "end")
+		f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, resultsBody(started, ann, bob),
+			"Idempotency-Key", "end")
 
 		// An own room ends the wait: what the foreign server has heard until then is of its own game.
 		eve := f.guestOf(otherGame, "Eve")
@@ -111,7 +112,7 @@ func TestEachMessageOfAServerOfAnotherGameFindsNothing(t *testing.T) {
 		// A position of another game's feed is none of its own.
 		positions, _ := begins.Data["position"].(map[string]any)
 		for feed := range positions {
-			r := foreign.request("game.subscribe", fmt.Sprintf(`{"kinds":["rooms"],"after":{%q:"1-0k3f9zq1"}}`, feed))
+			r := foreign.request("game.subscribe", fmt.Sprintf(`{"kinds":["rooms","money"],"after":{%q:"1-0k3f9zq1"}}`, feed))
 			if !*r.OK || r.Data["mode"] != "gap" {
 				t.Errorf("after a position of another game's feed %s: %s", feed, r.raw)
 			}

@@ -52,6 +52,7 @@ type gameSubscribeInput struct {
 	Kinds []string          `json:"kinds" required:"true"`
 	Share *shareInput       `json:"share"` // nil: all rooms
 	After map[string]string `json:"after"` // by feed: the last position that the server has
+	Calls *bool             `json:"calls"` // false: it takes no calls of these rooms; nil: it does
 }
 
 func (in *gameSubscribeInput) Validate() error {
@@ -132,7 +133,11 @@ func subscribeToGame(
 	}
 	filter := in.filter()
 	// Before the subscription, since its reply promises the calls of the share's rooms.
-	if err := s.server.Servers.Listen(ctx, client.ID(), filter.callShare()); err != nil {
+	share := filter.callShare()
+	if in.Calls != nil && !*in.Calls {
+		share = servers.Share{} // another server, or a subscription to single rooms, has the calls
+	}
+	if err := s.server.Servers.Listen(ctx, client.ID(), share); err != nil {
 		return nil, err
 	}
 	data := gameSubscribedData{Position: map[string]string{}, Since: map[string]*time.Time{}}

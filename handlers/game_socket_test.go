@@ -10,7 +10,9 @@ import (
 
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/feed"
+	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/tests/testkit"
+	"github.com/redis/go-redis/v9"
 )
 
 // turnFeedOn makes the rooms of a game feed its servers. Other nodes know it within a second.
@@ -182,6 +184,34 @@ func TestServersHearTheMoneyOfTheirGame(t *testing.T) {
 		if mode, _ := third.followGame(afterBody(t, `"money"`, map[string]string{"money": lost})); mode != "gap" {
 			t.Errorf("after %s it is %s", lost, mode)
 		}
+	}
+}
+
+// A share that gets few events still learns how far its feed is, and an entry that this node cannot
+// read, such as one of a newer node, is a gap.
+func TestFeedTellsItsPositionAndItsGaps(t *testing.T) {
+	f := newGameFixture(t)
+	s := f.dialServer(f.serverKey)
+	s.followGame(`{"kinds":["tournaments"]}`)
+	list := keys.Feed(keys.EconomyShard(f.game), f.game)
+	write := func(number int, entry string) {
+		t.Helper()
+		text := fmt.Sprintf("%d-0k3f9zq1|%s", number, entry)
+		testkit.Must(f.db.Client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.RPush(t.Context(), list, text)
+			p.Do(t.Context(), f.db.PublishCommand, list, text)
+			return nil
+		}))(t)
+	}
+	for number := range 600 {
+		write(number+1, "room.ready|1764264746123|"+unknownRoom+"|4|4|7|1")
+	}
+	if e := s.expectEvent("game.position"); e.Feed != "e" || e.Position < "512" {
+		t.Errorf("got %s", e.raw)
+	}
+	write(601, "room.of_a_newer_node|1764264746123|"+unknownRoom+"|4|4|7|1")
+	if e := s.expectEvent("game.gap"); e.Feed != "e" || e.Position != "601-0k3f9zq1" {
+		t.Errorf("got %s", e.raw)
 	}
 }
 

@@ -76,6 +76,16 @@ var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/admin/games", "operator", `{"name":"New","settings":{"rakeBps":1}}`, `{"name":"New"}`},
 	{"POST /api/v1/admin/games/<game>/server-keys", "operator", ``, ``},
 	{
+		"POST /api/v1/admin/games/<game>/webhooks", "server", `{"url":"https://hook.example/","kinds":["rooms"]}`,
+		`{"url":"https://hook.example/","kinds":["seats"]}`,
+	},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/test", "server", ``, ``},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/rotate-secret", "server", ``, ``},
+	{
+		"POST /api/v1/admin/games/<game>/webhooks/<webhook>/replay", "server", `{"parked":true}`,
+		`{"positions":{"r0":"0-0"}}`,
+	},
+	{
 		"POST /api/v1/admin/games/<game>/assets", "server", `{"name":"Bow","tokenId":"GOLD","price":"1.0"}`,
 		`{"name":"Bow","tokenId":"GOLD","price":2}`,
 	},
@@ -160,7 +170,8 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 			rooms["disputed"] = f.disputedRoom(ann, bob)
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
-			fill := strings.NewReplacer(append(f.tournamentPlaceholders(p.operation, ann, bob),
+			fill := strings.NewReplacer(append(append(f.tournamentPlaceholders(p.operation, ann, bob),
+				f.webhookPlaceholders(p.operation)...),
 				"<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>",
 				fmt.Sprint(sword), "<n>", fmt.Sprint(n),
 				"<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id), "<refresh>", ann.refresh,

@@ -93,7 +93,8 @@ func newRoomFixtureOn(t *testing.T, f *fixture, request string) (*fixture, playe
 	f.createBoard(ann.id)
 	f.createHeldSeason("held", ann.id)
 	free := f.expect(201, "POST", f.gamePath()+"/assets", f.serverKey, `{"name":"Free","tokenId":"GOLD","price":1}`)
-	return f, ann, strings.NewReplacer(append(f.tournamentPlaceholders(request, ann, bob), "<free>", free.text("id"),
+	return f, ann, strings.NewReplacer(append(append(f.tournamentPlaceholders(request, ann, bob),
+		f.webhookPlaceholders(request)...), "<free>", free.text("id"),
 		"<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
@@ -161,6 +162,19 @@ var validBodies = []struct {
 		`{"version":0,"name":"New","origins":[],"welcomeGrant":null,"settings":{"maxPlayers":8}}`, false,
 	},
 	{"POST /api/v1/admin/games/<game>/server-keys", "operator", `{}`, true},
+	{
+		"POST /api/v1/admin/games/<game>/webhooks", "server",
+		`{"url":"https://hook.example/","kinds":["rooms","money"],"description":"mine","active":false}`, false,
+	},
+	{
+		"PATCH /api/v1/admin/games/<game>/webhooks/<webhook>", "server",
+		`{"version":0,"url":"https://hook.example/","kinds":["seats"],"description":"mine","active":false}`, false,
+	},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/test", "server", `{}`, true},
+	{"POST /api/v1/admin/games/<game>/webhooks/<webhook>/rotate-secret", "server", `{}`, true},
+	{
+		"POST /api/v1/admin/games/<game>/webhooks/<webhook>/replay", "server", `{"positions":{"r0":"0-0"}}`, false,
+	},
 	{
 		"POST /api/v1/admin/games/<game>/assets", "server",
 		`{"name":"Bow","tokenId":"GOLD","price":1,"stock":5,"perUserLimit":1,"metadata":{}}`, false,

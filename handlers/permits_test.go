@@ -696,6 +696,7 @@ func (m *meter) measureAdmin() {
 	key := m.http(201, "POST "+admin+"games/{gameId}/server-keys", adminKey, "", "")
 	m.setID("keyId", key.text("game.serverKeys.1.id"))
 	m.http(200, "GET "+admin+"games/{gameId}/activity", m.serverKey, "", "")
+	m.measureWebhooks(admin + "games/{gameId}/webhooks")
 	m.http(200, "GET "+admin+"games/{gameId}/ledger", adminKey, "?limit=100", "")
 	m.http(200, "POST "+admin+"games/{gameId}/accept-audit", adminKey, "", `{"reason":"x"}`)
 	m.http(201, "POST "+admin+"tokens", adminKey, "", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`)
@@ -713,6 +714,25 @@ func (m *meter) measureAdmin() {
 	for _, path := range []string{"/healthz", "/balancez", "/readyz", "/openapi.yaml", "/asyncapi.yaml"} {
 		m.http(200, "GET "+path, "", "", "")
 	}
+}
+
+// measureWebhooks measures the last webhook that a game may have.
+func (m *meter) measureWebhooks(path string) {
+	const body = `{"url":"https://127.0.0.1:9/","kinds":["rooms","seats","tournaments","money"]}`
+	for range 7 {
+		m.expect(201, "POST", m.gamePath()+"/webhooks", adminKey, body)
+	}
+	w := m.http(201, "POST "+path, m.serverKey, "", body)
+	m.setID("webhookId", w.text("webhookId"))
+	m.http(200, "GET "+path, m.serverKey, "", "")
+	one := path + "/{webhookId}"
+	m.http(200, "GET "+one, m.serverKey, "", "")
+	m.http(200, "PATCH "+one, m.serverKey, "", `{"active":true}`)
+	m.http(200, "POST "+one+"/test", m.serverKey, "", "")
+	m.http(200, "POST "+one+"/rotate-secret", m.serverKey, "", "")
+	m.http(200, "POST "+one+"/replay", m.serverKey, "", `{"from":"2020-01-01T00:00:00Z"}`)
+	m.http(200, "GET "+one+"/deliveries", m.serverKey, "", "")
+	m.http(204, "DELETE "+one, m.serverKey, "", "")
 }
 
 // TestNoPermitCostsMoreThanItsCeiling sends every request and message at its largest input, and

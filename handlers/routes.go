@@ -130,10 +130,14 @@ func (s *Server) routes() []route {
 
 		tournament      = "/api/v1/tournaments/{tournamentId}"
 		adminTournament = admin + "games/{gameId}/tournaments/{tournamentId}"
+
+		adminWebhook = admin + "games/{gameId}/webhooks/{webhookId}"
 	)
 	tournamentErrors := errorList{apierror.GameNotFound}
 	entrantErrors := tournamentErrors.and(apierror.TournamentClosed, apierror.NotEntrant, apierror.Disqualified)
 	readBoard, readTournament := reading(boardOf, s.getBoard), reading(tournamentOf, s.getTournament)
+	webhookErrors := errorList{apierror.WebhookNotFound}
+	readWebhook := reading(s.authorizedPathGame, s.getWebhook)
 	readAsset := reading(s.authorizedPathGame, s.getAsset)
 	list := []route{
 		{
@@ -626,6 +630,39 @@ func (s *Server) routes() []route {
 		{
 			method: get, path: admin + "games/{gameId}/ledger", callers: operator, durabilityHeader: true,
 			query: []string{"limit", "cursor"}, handle: reading(s.authorizedPathGame, s.listGameLedger),
+		},
+		{
+			method: post, path: admin + "games/{gameId}/webhooks",
+			handle: withBody(readingWith(s.authorizedPathGame, s.createWebhook)), action: "createWebhook",
+			ownErrors: errorList{apierror.LimitReached},
+		},
+		{method: get, path: admin + "games/{gameId}/webhooks", handle: reading(s.authorizedPathGame, s.listWebhooks)},
+		{method: get, path: adminWebhook, handle: readWebhook, ownErrors: webhookErrors},
+		{
+			method: patch, path: adminWebhook, handle: withBody(readingWith(s.authorizedPathGame, s.patchWebhook)),
+			action: "patchWebhook", readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: del, path: adminWebhook, handle: reading(s.authorizedPathGame, s.deleteWebhook),
+			action: "deleteWebhook", readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/test", handle: withoutBody(reading(s.authorizedPathGame, s.testWebhook)),
+			action: "testWebhook", ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/rotate-secret",
+			handle: withoutBody(reading(s.authorizedPathGame, s.rotateWebhookSecret)), action: "rotateWebhookSecret",
+			readBefore: readWebhook, ownErrors: webhookErrors.and(apierror.VersionConflict),
+		},
+		{
+			method: post, path: adminWebhook + "/replay",
+			handle: withBody(readingWith(s.authorizedPathGame, s.replayWebhook)), action: "replayWebhook",
+			ownErrors: webhookErrors,
+		},
+		{
+			method: get, path: adminWebhook + "/deliveries", query: []string{"state"},
+			handle: reading(s.authorizedPathGame, s.listWebhookDeliveries), ownErrors: webhookErrors,
 		},
 		{
 			method: get, path: admin + "games/{gameId}/activity", handle: reading(s.authorizedPathGame, s.listGameActivity),

@@ -31,6 +31,7 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/calls"
@@ -72,6 +73,7 @@ type Deps struct {
 	Calls       *calls.Service
 	Nodes       *nodes.Service
 	Activity    *activity.Service
+	Webhooks    *webhooks.Service
 
 	Durability       string               // "memory", "disk" or "replica": the mode of the installation
 	AllowMoney       func() error         // returns store_unavailable while money is stopped; nil: never

@@ -37,7 +37,8 @@ func refusedFixture(t *testing.T) (f *fixture, store *redistest.ErrorProxy, requ
 		method, path, _ := strings.Cut(operation, " ")
 		if (method == "GET" || method == "DELETE") && !covered[operation] {
 			path = strings.NewReplacer("{gameId}", "<game>", "{userId}", "<ann>", "{tokenId}", "GOLD", "{assetId}", "<asset>",
-				"{board}", "top", "{tournamentId}", "<tour>", "{slot}", "main", "{keyId}", "x").Replace(path)
+				"{board}", "top", "{tournamentId}", "<tour>", "{slot}", "main", "{keyId}", "x",
+				"{webhookId}", "<webhook>").Replace(path)
 			if pathParameter.MatchString(path) {
 				t.Fatalf("%s has a parameter that this test does not know", operation)
 			}

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,10 +30,16 @@ func (s *testSocket) expectServerHello() {
 func (s *testSocket) command(key, messageType, data string) received {
 	s.t.Helper()
 	s.lastID++
-	s.send(fmt.Sprintf(`{"id":"%d","type":%q,"key":%q,"data":%s}`, s.lastID, messageType, key, data))
+	frame := fmt.Sprintf(`{"id":"%d","type":%q,"key":%q,"data":%s}`, s.lastID, messageType, key, data)
+	s.send(frame)
 	r := s.nextReply()
 	if r.ReplyTo == nil || *r.ReplyTo != fmt.Sprint(s.lastID) {
 		s.t.Fatalf("the reply to %s is %s", messageType, r.raw)
+	}
+	if *r.OK {
+		recordExchanged(s.t, messageType, []byte(frame))
+		reply := map[string]string{"room.state.set": "stateSet", "room.turn.set": "turnSet"}[messageType]
+		recordExchanged(s.t, cmp.Or(reply, "changed"), r.raw)
 	}
 	return r
 }

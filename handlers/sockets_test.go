@@ -206,7 +206,9 @@ func TestWhoOpensASocket(t *testing.T) {
 		f.expectUpgradeError(401, "unauthenticated", path, "no token")
 		f.expectUpgradeError(400, "invalid_request", path+"?token="+ann.token, "")
 		f.expectUpgradeError(400, "invalid_request", path+"?access_token="+ann.token, ann.token)
-		f.expectUpgradeError(403, "forbidden", path, f.serverKey)
+		if path != realtimePath {
+			f.expectUpgradeError(403, "forbidden", path, f.serverKey)
+		}
 		f.expectUpgradeError(403, "forbidden", path, adminKey)
 		f.expectUpgradeError(400, "invalid_request", path+"?protocol=one", ann.token)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/money/limits"
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/progress"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -119,6 +120,8 @@ func (w *staffWrite) target(r *request, body any) string {
 		return "token:" + b.Code
 	case *rooms.Room:
 		return "room:" + b.RoomID
+	case *webhooks.Created:
+		return "webhook:" + b.ID
 	case *leaderboards.Leaderboard:
 		return boardTarget(strconv.FormatInt(b.GameID, 10), b.Board)
 	}
@@ -133,7 +136,7 @@ func (w *staffWrite) target(r *request, body any) string {
 		return consoleTarget
 	}
 	for _, p := range []struct{ param, kind string }{
-		{"assetId", "asset"}, {"gameId", "game"}, {"userId", "user"}, {"tokenId", "token"},
+		{"assetId", "asset"}, {"webhookId", "webhook"}, {"gameId", "game"}, {"userId", "user"}, {"tokenId", "token"},
 	} {
 		if value := r.Param(p.param); value != "" {
 			return p.kind + ":" + value
@@ -160,6 +163,9 @@ func (w *staffWrite) describe(body any) (before, after any) {
 	}
 	if strings.Contains(w.route.path, "/tournaments") {
 		return w.describeTournamentWrite(body)
+	}
+	if strings.Contains(w.route.path, "/webhooks") {
+		return w.describeWebhookWrite(body)
 	}
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game

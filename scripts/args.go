@@ -2057,3 +2057,70 @@ func (a WalletLimitArgs) List() []any {
 		a.Hours,
 	}
 }
+
+// WebhookCommitArgs are the arguments of WebhookCommit.
+type WebhookCommitArgs struct {
+	// Fence: of the leader.
+	Fence any
+	// Round: of the state that the leader read.
+	Round any
+	// MostAttempts: that are kept.
+	MostAttempts any
+	// MostParked: that are kept.
+	MostParked    any
+	AttemptsCount any
+	ParkedCount   any
+}
+
+// List returns the arguments in their order, and behind them more: the attempts, the parked
+// entries, and pairs of a field of the state and its value, "" for a field that goes.
+func (a WebhookCommitArgs) List(more ...any) []any {
+	return append([]any{
+		a.Fence, a.Round, a.MostAttempts, a.MostParked, a.AttemptsCount, a.ParkedCount,
+	}, more...)
+}
+
+// WebhookDefineArgs are the arguments of WebhookDefine.
+type WebhookDefineArgs struct {
+	WebhookID any
+	// Was: the definition that was read, "" for a new one.
+	Was any
+	// Definition: "" removes it.
+	Definition any
+	// Most: most webhooks of a game.
+	Most any
+}
+
+// List returns the arguments in their order.
+func (a WebhookDefineArgs) List() []any {
+	return []any{
+		a.WebhookID, a.Was, a.Definition, a.Most,
+	}
+}
+
+// WebhookRewindArgs are the arguments of WebhookRewind.
+type WebhookRewindArgs struct {
+	// Round: a new one.
+	Round any
+}
+
+// List returns the arguments in their order, and behind them more: pairs of a field of the
+// state and its value.
+func (a WebhookRewindArgs) List(more ...any) []any {
+	return append([]any{
+		a.Round,
+	}, more...)
+}
+
+// WebhookUnparkArgs are the arguments of WebhookUnpark.
+type WebhookUnparkArgs struct {
+	// Round: a new one.
+	Round any
+}
+
+// List returns the arguments in their order.
+func (a WebhookUnparkArgs) List() []any {
+	return []any{
+		a.Round,
+	}
+}

@@ -31,6 +31,11 @@ var (
 
 	TrailAppend = mustLoad("trail_append")
 
+	WebhookDefine = mustLoad("webhook_define")
+	WebhookCommit = mustLoad("webhook_commit")
+	WebhookRewind = mustLoad("webhook_rewind")
+	WebhookUnpark = mustLoad("webhook_unpark")
+
 	HistoryRead    = mustLoad("history_read")
 	HistoryAdvance = mustLoad("history_advance")
 	HistoryStop    = mustLoad("history_stop")

@@ -18,9 +18,9 @@ var Files embed.FS
 //go:embed all:create/templates all:create/servers
 var Templates embed.FS
 
-// GoLibrary has the folder go, without tests: the library for a game's server in Go, which `parlor init`
-// writes beside a server that uses it.
+// GoLibrary has the folder go, without tests: the library for a game's server in Go, which `parlor
+// init` writes beside a server that uses it.
 //
-//go:embed go/connection.go go/doc.go go/lanes.go go/positions.go go/requests.go go/server.go go/types.go go/verbs.go
-//go:embed go/webhook.go
+//go:embed go/connection.go go/doc.go go/lanes.go go/positions.go go/requests.go go/server.go
+//go:embed go/types.go go/verbs.go go/webhook.go
 var GoLibrary embed.FS

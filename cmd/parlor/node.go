@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/ops/nodes"
 	"github.com/parlor-games/parlor/internal/ops/readiness"
 	"github.com/parlor-games/parlor/internal/ops/trail"
+	"github.com/parlor-games/parlor/internal/ops/webhooks"
 	"github.com/parlor-games/parlor/internal/players/accounts"
 	"github.com/parlor-games/parlor/internal/players/auth"
 	"github.com/parlor-games/parlor/internal/players/calls"
@@ -190,6 +191,7 @@ type node struct {
 	logLevel *slog.LevelVar
 
 	saves       *progress.Service
+	webhooks    *webhooks.Service
 	idempotency *idempotency.Service
 
 	apiServer *handlers.Server
@@ -256,6 +258,7 @@ func newNode(
 	}
 	n.saves = saves
 	n.idempotency = idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL})
+	n.webhooks = n.newWebhooks(metrics)
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Alarm: n.alarm, Audit: audit.New(db, n.ledgers, n.wallet), Limits: limits.New(db, n.wallet, n.users),
@@ -274,7 +277,8 @@ func newNode(
 		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		InternalHosts:  strings.Fields(strings.ToLower(strings.ReplaceAll(s.InternalHosts, ",", " "))),
-		Nodes:          n.nodes, Activity: n.activity, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		Nodes:          n.nodes, Activity: n.activity, Webhooks: n.webhooks,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		MetricsRegistry: metrics, Log: log,
 	})
 	if err != nil {

@@ -77,6 +77,7 @@ func (n *node) apply(s config.Settings) {
 	n.auth.SetSigningAndAdminKeys(signing, revealKeys(s.AdminKeys))
 	n.idempotency.SetSigningKeys(signing)
 	n.history.SetSigningKeys(signing)
+	n.webhooks.SetSigningKeys(signing)
 	if err := n.saves.SetSigningKeys(saveKeys(s)); err != nil {
 		n.log.Error("the keys of saves were not changed", "cause", err) // a key of any length can be derived from
 	}

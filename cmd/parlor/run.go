@@ -139,7 +139,7 @@ func (n *node) runStoreWork(ctx context.Context, listen net.Addr) error {
 	work := []func(context.Context) error{
 		n.history.Run, n.rooms.Run, n.wallet.Run, n.moneyHalt.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
 		n.presence.Run, n.usage.Run, n.activity.Run, n.boards.Run, n.tours.Run, n.apiServer.Run, n.trail.Run,
-		n.servers.Run, n.calls.Run,
+		n.servers.Run, n.calls.Run, n.webhooks.Run,
 	}
 	if n.archiver != nil {
 		work = append(work, n.archiver.Run)

@@ -49,8 +49,8 @@ type connection struct {
 	pause     time.Duration // until the next connection, by the node's wish; of the reading goroutine
 }
 
-// connect opens a socket and reads it until it ends. pause is how long to wait before the next one, 0
-// for the usual time.
+// connect opens a socket and reads it until it ends. pause is how long to wait before the next one,
+// 0 for the usual time.
 func (s *Server) connect(ctx context.Context) (pause time.Duration, err error) {
 	dialer := websocket.Dialer{HandshakeTimeout: helloTimeout, Proxy: http.ProxyFromEnvironment}
 	header := http.Header{"Authorization": {"Bearer " + s.options.Key}}
@@ -79,9 +79,9 @@ var advices = map[int]string{
 	4403: "the game is suspended, or the key may not connect: ask the operator",
 	4426: "this library is too old for the node: take a newer version",
 
-	http.StatusBadRequest:   "the node does not take this request: is the URL the one of the node, and its version recent?",
+	http.StatusBadRequest:   "the node does not take this request: is the URL the one of a recent node?",
 	http.StatusUnauthorized: "the server key is wrong or was revoked: start the server with another one",
-	http.StatusForbidden:    "the key may not connect, or the game is suspended: is it a server key? Ask the operator",
+	http.StatusForbidden:    "the key may not connect, or the game is suspended: is it a server key?",
 	http.StatusNotFound:     "there is no node at this URL",
 }
 
@@ -263,7 +263,8 @@ type subscription struct {
 func (c *connection) subscribed(f *frame) error {
 	if f.Error != nil {
 		if !f.Error.Retryable {
-			return &CloseError{f.Error.Status, f.Error.Error(), "the node does not take game.subscribe: correct Kinds and Share"}
+			const advice = "the node does not take game.subscribe: correct Kinds and Share"
+			return &CloseError{f.Error.Status, f.Error.Error(), advice}
 		}
 		return f.Error
 	}

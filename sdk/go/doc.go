@@ -1,8 +1,7 @@
-// Package parlor is the library for the server of a game: it hears every room of its game, answers
-// the calls of players, and starts and ends rooms.
+// Package parlor is the library for the server of a game, which hears every room of its game,
+// replies to the calls of players, and starts and ends rooms.
 //
-//	server, err := parlor.NewServer(parlor.Options{URL: "https://parlor.example", Key: os.Getenv("SERVER_KEY")})
-//	…
+//	server, err := parlor.NewServer(parlor.Options{URL: "https://parlor.example", Key: key})
 //	server.On("room.started", func(ctx context.Context, e parlor.Event) error { … })
 //	server.OnCall("move", func(ctx context.Context, c parlor.Call) (any, error) { … })
 //	err = server.Run(ctx)

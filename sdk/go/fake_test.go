@@ -45,7 +45,8 @@ type fakeSocket struct {
 
 func newFakeNode() *fakeNode {
 	n := &fakeNode{
-		sockets: map[*fakeSocket]bool{}, answers: map[string]string{}, rooms: map[string][]Room{}, answered: make(chan reply, 16),
+		sockets: map[*fakeSocket]bool{}, answers: map[string]string{}, rooms: map[string][]Room{},
+		answered: make(chan reply, 16),
 	}
 	n.http = httptest.NewServer(n)
 	return n
@@ -97,7 +98,8 @@ func (n *fakeNode) serveSocket(w http.ResponseWriter, r *http.Request) {
 		_ = ws.Close()
 	}()
 	if code != 0 {
-		_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, "for a test"), time.Now().Add(time.Second))
+		text := websocket.FormatCloseMessage(code, "for a test")
+		_ = ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second))
 		return
 	}
 	s.send(map[string]any{"type": "hello", "data": map[string]any{"role": "server", "limits": map[string]any{}}})

@@ -99,8 +99,8 @@ func (l *lanes) takeSlot() bool {
 
 func (l *lanes) giveSlot() { <-l.slots }
 
-// pause lets other tasks run for a while. It reports whether the task may go on; when it may not, the
-// slot is still the task's, for run gives it back.
+// pause lets other tasks run for a while. It reports whether the task may go on; when it may not,
+// the slot is still the task's, for run gives it back.
 func (l *lanes) pause(d time.Duration) bool {
 	l.giveSlot()
 	isDone := !sleep(l.ctx, d)

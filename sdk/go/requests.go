@@ -143,7 +143,8 @@ func (r *requests) catchUp() {
 	}
 }
 
-// maxRefusals is how often a request is answered with a retryable problem before that is its answer.
+// maxRefusals is how often a request is answered with a retryable problem before that is its
+// answer.
 const maxRefusals = 8
 
 // askUntilDone asks, and asks again with the same key while the service cannot answer.

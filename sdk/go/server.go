@@ -29,7 +29,7 @@ type Options struct {
 	Log       *slog.Logger  // nil: slog.Default
 	Parallel  int           // rooms whose handlers run at a time; 0: 64
 
-	HTTPClient *http.Client // for what is not asked over the socket; nil: one of its own with a timeout of 10 s
+	HTTPClient *http.Client // for what is not asked over the socket; nil: one with a timeout of 10 s
 }
 
 // Server is the server of a game. Its methods may be called by several goroutines; handlers must be
@@ -61,7 +61,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, errors.New("parlor: Key is empty; it is a server key of the game")
 	}
 	if s := o.Share; s != nil && (s.Of < 1 || s.Of > maxShares || s.Index < 0 || s.Index >= s.Of) {
-		return nil, fmt.Errorf("parlor: there is no share %d of %d; Of is 1 to %d, Index is from 0", s.Index, s.Of, maxShares)
+		return nil, fmt.Errorf("parlor: no share %d of %d; Of is 1 to %d, Index is from 0", s.Index, s.Of, maxShares)
 	}
 	if len(o.Kinds) == 0 {
 		o.Kinds = []string{"rooms"}
@@ -89,16 +89,16 @@ const (
 	defaultParallel = 64
 )
 
-// On calls a function for each event of a type, such as "room.started". While it returns an error it
-// is called again, up to 8 times within a minute or so; then the event counts as handled and the
+// On calls a function for each event of a type, such as "room.started". While it returns an error
+// it is called again, up to 8 times within a minute or so; then the event counts as handled and the
 // error is logged. Its context ends with Run.
 func (s *Server) On(eventType string, f func(context.Context, Event) error) {
 	s.handlers[eventType] = f
 }
 
-// OnCall answers the calls of players with an operation. What the function returns is the answer, as
-// JSON. An *[Error] is the refusal that the page sees; any other error is logged, and the page sees
-// the code "internal".
+// OnCall calls a function for each call of a player with an operation. What it returns is the
+// answer, as JSON. An *[Error] is the refusal that the page sees; any other error is logged, and
+// the page sees the code "internal".
 func (s *Server) OnCall(op string, f func(context.Context, Call) (any, error)) { s.calls[op] = f }
 
 // OnRoom calls a function for each room of the share that has not ended, when the server begins
@@ -106,13 +106,13 @@ func (s *Server) OnCall(op string, f func(context.Context, Call) (any, error)) {
 // repeated like them.
 func (s *Server) OnRoom(f func(context.Context, Room) error) { s.onRoom = f }
 
-// OnGap replaces what is done when events are gone: Reconcile. While the function returns an error it
-// is called again.
+// OnGap replaces what is done when events are gone: Reconcile. While the function returns an error
+// it is called again.
 func (s *Server) OnGap(f func(context.Context) error) { s.onGap = f }
 
-// fullJitter returns how long to wait before an attempt, from 0, to connect: between 250 ms and a cap that
-// doubles up to 15 s, as the browser SDK does it, so that those who lost a node do not come back
-// together.
+// fullJitter returns how long to wait before an attempt, from 0, to connect: between 250 ms and a
+// cap that doubles up to 15 s, as the browser SDK does it, so that those who lost a node do not
+// come back together.
 func fullJitter(attempt int) time.Duration {
 	const least, most = 250 * time.Millisecond, 15 * time.Second
 	ceiling := min(most, 2*least<<min(attempt, 10))
@@ -301,8 +301,8 @@ func (s *Server) refusal(c Call, err error) *replyError {
 	return &replyError{Code: "internal"}
 }
 
-// Reconcile lists the rooms of the share that have not ended, and calls the function of OnRoom for each.
-// Of rooms that ended meanwhile nothing is heard. It returns a *[Problem] when they cannot be
+// Reconcile lists the rooms of the share that have not ended, and calls the function of OnRoom for
+// each. Of rooms that ended meanwhile nothing is heard. It returns a *[Problem] when they cannot be
 // listed.
 func (s *Server) Reconcile(ctx context.Context) error {
 	if s.onRoom == nil {
@@ -349,8 +349,8 @@ func (s *Server) handleGap(places []*entry) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ShareOf returns the index of the share to which a room belongs, of as many shares as of: CRC-32C of
-// the text of its id, modulo of.
+// ShareOf returns the index of the share to which a room belongs, of as many shares as of: CRC-32C
+// of the text of its id, modulo of.
 func ShareOf(roomID string, of int) int {
 	return int(crc32.Checksum([]byte(roomID), castagnoli) % uint32(of))
 }

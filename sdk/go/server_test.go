@@ -77,8 +77,8 @@ func (h *hearing) checkGapless(t failer) {
 }
 
 // TestFaultsLoseNothingAndDoubleNothing makes up histories of events, cuts, repetitions, lost
-// replies and restarts. Every event is heard once and in order while a process lives, and every change takes
-// effect once, over all processes.
+// replies and restarts. Every event is heard once and in order while a process lives, and every
+// change takes effect once, over all processes.
 func TestFaultsLoseNothingAndDoubleNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := newFakeNode()
@@ -307,7 +307,8 @@ func TestAChangeTakesEffectOnceWhateverHappens(t *testing.T) {
 	if err := s.Send(t.Context(), "r", "hi", nil, 7); err != nil {
 		t.Error(err)
 	}
-	if err := s.Message(t.Context(), 7, "hi", nil); err != nil || n.requests[len(n.requests)-1]["path"] != "/api/v1/admin/users/7/messages" {
+	err = s.Message(t.Context(), 7, "hi", nil)
+	if err != nil || n.requests[len(n.requests)-1]["path"] != "/api/v1/admin/users/7/messages" {
 		t.Errorf("Message: %v after %v", err, n.requests)
 	}
 	want := []string{"room.start", "room.state.set mine", "room.turn.set", "room.cancel"}
@@ -426,7 +427,8 @@ func TestSomeEndsAreForGood(t *testing.T) {
 		n := newNode(t)
 		n.closeWith = code
 		err := newTestServer(t, n, nil).Run(t.Context())
-		if refusal := (*CloseError)(nil); !errors.As(err, &refusal) || refusal.Code != code || !strings.Contains(err.Error(), advice) {
+		refusal := (*CloseError)(nil)
+		if !errors.As(err, &refusal) || refusal.Code != code || !strings.Contains(refusal.Advice, advice) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 
 // Event is what happened to a room, to a tournament or to the money of the game.
 type Event struct {
-	// Type is a name such as "room.started". The node lists all of them at /docs/events. Of kind "rooms":
-	// room.created, room.started, room.result, room.disputed, room.finished, room.cancelled and
-	// room.rematch; of kind "seats": room.joined, room.left, room.ready and room.host_changed; of kind
-	// "tournaments": tournament.*; of kind "money": ledger.entry.
+	// Type is a name such as "room.started". The node lists all of them at /docs/events. Of kind
+	// "rooms": room.created, room.started, room.result, room.disputed, room.finished, room.cancelled
+	// and room.rematch; of kind "seats": room.joined, room.left, room.ready and room.host_changed; of
+	// kind "tournaments": tournament.*; of kind "money": ledger.entry.
 	Type string `json:"type"`
 
-	Feed         string          `json:"feed"`         // such as "e", "r0" or "money"; "" of a room that Watch follows
+	Feed         string          `json:"feed"`         // its list, such as "e" or "money"
 	Position     string          `json:"position"`     // in the feed; opaque
 	RoomID       string          `json:"roomId"`       // "" when it is not about a room
 	TournamentID int64           `json:"tournamentId"` // 0 when it is not about a tournament
-	Seq          int64           `json:"seq"`          // number in the list of the room or tournament, from 1, without a gap
+	Seq          int64           `json:"seq"`          // its number in the room or tournament, from 1
 	Time         time.Time       `json:"time"`
 	Data         json.RawMessage `json:"data"` // an object; its members are those of the type
 }
@@ -130,8 +130,8 @@ func (r Room) StateVersion() int64 {
 	return r.Shared.Version
 }
 
-// DecodeState decodes a value of the shared state into v, and leaves v as it is when the state lacks
-// the name.
+// DecodeState decodes a value of the shared state into v, and leaves v as it is when the state
+// lacks the name.
 func (r Room) DecodeState(name string, v any) error {
 	if r.Shared == nil || r.Shared.Value[name] == nil {
 		return nil
@@ -160,8 +160,8 @@ type StateChange struct {
 	Delete  []string       // names to remove
 }
 
-// Share is a part of the rooms of a game, so that several servers divide the work. A room belongs to
-// the Index that [ShareOf] returns for it.
+// Share is a part of the rooms of a game, so that several servers divide the work. A room belongs
+// to the Index that [ShareOf] returns for it.
 type Share struct {
 	Of    int `json:"of"`    // number of parts, 1 to 64
 	Index int `json:"index"` // of this server, from 0

@@ -14,9 +14,9 @@ import (
 
 type keyOfContext struct{}
 
-// WithKey gives the next change of a room an Idempotency-Key, 1 to 128 characters of ASCII without spaces
-// at most. Two changes with the same key are one: the second returns what the first did. Without it
-// each call has a key of its own. Give one for what is done once in a room, such as
+// WithKey gives the next change of a room an Idempotency-Key, 1 to 128 characters of ASCII without
+// spaces at most. Two changes with the same key are one: the second returns what the first did.
+// Without it each call has a key of its own. Give one for what is done once in a room, such as
 // "finish-"+roomID, where the handler may be repeated after a restart.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOfContext{}, key)
@@ -50,8 +50,8 @@ func (s *Server) Start(ctx context.Context, roomID string) (room Room, err error
 	return room, err
 }
 
-// Finish reports the result of a room that has started: it ends, and pays. Every player who still has
-// a seat needs a result. It returns a *[Problem] with the code not_started, result_conflict,
+// Finish reports the result of a room that has started: it ends, and pays. Every player who still
+// has a seat needs a result. It returns a *[Problem] with the code not_started, result_conflict,
 // room_closed, room_disputed or room_not_found.
 func (s *Server) Finish(ctx context.Context, roomID string, results []Result) (room Room, err error) {
 	err = s.change(ctx, "room.finish", struct {
@@ -69,8 +69,8 @@ func (s *Server) Cancel(ctx context.Context, roomID string) (room Room, err erro
 }
 
 // SetState changes values of the shared state of a room, and returns its new version. It returns a
-// *[Problem] with the code version_conflict, whose Current is the state, when Version is not that of
-// the state any more; limit_reached above 16 KiB or 128 names; room_closed or room_not_found.
+// *[Problem] with the code version_conflict, whose Current is the state, when Version is not that
+// of the state any more; limit_reached above 16 KiB or 128 names; room_closed or room_not_found.
 func (s *Server) SetState(ctx context.Context, roomID string, change StateChange) (version int64, err error) {
 	var set struct {
 		Version int64        `json:"version"`
@@ -99,9 +99,9 @@ func (s *Server) SetTurn(ctx context.Context, roomID string, userID int64, secon
 	return s.change(ctx, "room.turn.set", turn, &none)
 }
 
-// Send sends a message to the players of a room who follow it, or to those in to only. Nobody stores it:
-// it arrives at most once. It waits for a connection. It returns ErrUnanswered when the connection
-// was lost before the reply, or a *[Problem].
+// Send sends a message to the players of a room who follow it, or to those in to only. Nobody
+// stores it: it arrives at most once. It waits for a connection. It returns ErrUnanswered when the
+// connection was lost before the reply, or a *[Problem].
 func (s *Server) Send(ctx context.Context, roomID, op string, payload any, to ...int64) error {
 	_, err := s.requests.ask(ctx, outgoing{Type: "room.send", Data: struct {
 		RoomID  string  `json:"roomId"`
@@ -113,8 +113,8 @@ func (s *Server) Send(ctx context.Context, roomID, op string, payload any, to ..
 }
 
 // Message sends a message to a player on all of their sockets: the event user.message. Nobody
-// stores it: it arrives at most once. The payload has at most 4 KiB as JSON. It returns a *[Problem],
-// such as user_not_found.
+// stores it: it arrives at most once. The payload has at most 4 KiB as JSON. It returns a
+// *[Problem], such as user_not_found.
 func (s *Server) Message(ctx context.Context, userID int64, op string, payload any) error {
 	body, err := json.Marshal(map[string]any{"op": op, "payload": payload})
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *Server) Room(ctx context.Context, roomID string) (room Room, err error)
 	return room, err
 }
 
-// Rooms lists the rooms of the share in a state, private ones too. They come without their shared state.
-// It returns a *[Problem].
+// Rooms lists the rooms of the share in a state, private ones too. They come without their shared
+// state. It returns a *[Problem].
 func (s *Server) Rooms(ctx context.Context, status string) ([]Room, error) {
 	var rooms []Room
 	for cursor := ""; ; {

@@ -16,9 +16,11 @@ import (
 // Webhook is a request of the service to a server that sleeps, in the form of Standard Webhooks
 // (https://www.standardwebhooks.com).
 type Webhook struct {
-	// ID is the same in every attempt. Remember those that were handled: a webhook comes at least once.
+	// ID is the same in every attempt. Remember those that were handled: a webhook comes at least
+	// once.
 	ID string
-	// Type is that of an event, or "webhook.test", or "webhook.gap": events are gone, read the rooms anew.
+	// Type is that of an event, or "webhook.test", or "webhook.gap": events are gone, read the rooms
+	// anew.
 	Type string
 	// Time is when the event happened.
 	Time time.Time
@@ -34,14 +36,16 @@ func (w Webhook) Event() (Event, error) {
 	return e, err
 }
 
-// ErrWebhook is the error of a request that is not from the service, or too old. Answer it with 401.
+// ErrWebhook is the error of a request that is not from the service, or too old. Answer it with
+// 401.
 var ErrWebhook = errors.New("parlor: not a webhook of this secret")
 
 // webhookTolerance is how far the clocks may differ, and how old a request may be.
 const webhookTolerance = 5 * time.Minute
 
 // VerifyWebhook returns the webhook of a request, once its signature is by one of the secrets
-// ("whsec_…") and its time is within 5 minutes. While a secret is rotated, give both. It returns ErrWebhook.
+// ("whsec_…") and its time is within 5 minutes. While a secret is rotated, give both. It returns
+// ErrWebhook.
 func VerifyWebhook(header http.Header, body []byte, secrets ...string) (Webhook, error) {
 	return verifyWebhook(time.Now(), header, body, secrets)
 }

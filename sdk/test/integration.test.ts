@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import WebSocket from "ws";
 import { createClient } from "../src/client.js";
 import { init } from "../src/index.js";
-import type { Options, Parlor, Room } from "../src/types.js";
+import { GameError, server as connectServer, type Positions, type Server as GameServer } from "../src/server/index.js";
+import type { AskOptions, Options, Parlor, Room } from "../src/types.js";
 import { MemoryStorage } from "./fake_service.js";
 import { startNode, type RealNode } from "./node.js";
 
@@ -444,3 +445,154 @@ describe("a real node", () => {
 
 const guestToken = (storage: MemoryStorage) =>
   JSON.parse([...storage.map].find(([key]) => /:1$/.test(key))![1]).accessToken;
+
+describe("a game's server", () => {
+  const servers: GameServer[] = [];
+  const errors: unknown[] = [];
+  let gameId: number;
+  let key: string;
+
+  beforeAll(async () => { // game 1 has the server of the demo
+    const made = await node.call(node.adminKey, "POST", "admin/games", { name: "Served", settings: { feed: true } });
+    gameId = made.game.id;
+    key = made.serverKey;
+  });
+
+  const player = (username: string) => open({ gameId, username });
+
+  /** Cuts every connection, and waits until they are back. */
+  async function cutAll(...all: { state: string }[]) {
+    relay.cut();
+    await waitFor(() => all.every(({ state }) => state === "reconnecting"), "the loss to be noticed");
+    await waitFor(() => all.every(({ state }) => state === "online"), "all to come back");
+  }
+
+  /** Calls the server once the nodes know that it is there, a second after it has come at the latest. */
+  async function callAgain(room: Room, op: string, payload: unknown, o?: AskOptions): Promise<any> {
+    for (;;) {
+      try {
+        return await room.call(op, payload, o);
+      } catch (e: any) {
+        if (e.code !== "no_server") throw e;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((one) => one.close()));
+    expect(errors.splice(0)).toEqual([]);
+  });
+
+  function serve(): GameServer {
+    const one = connectServer({ url: relay.url, key, WebSocket });
+    one.on("error", (e) => errors.push(e));
+    servers.push(one);
+    return one;
+  }
+
+  it("hears each room once, is asked by players, and ends rooms, while its connection is cut", async () => {
+    const server = serve();
+    const heard: string[] = [];
+    for (const type of ["room.created", "room.joined", "room.started", "room.finished"] as const) {
+      server.on(type, ({ roomId }) => { heard.push(`${type} ${roomId}`); });
+    }
+    server.on("room.started", ({ roomId }) => server.setState(roomId, { moves: 0 }));
+    server.onCall("move", async ({ roomId, from, payload }) => {
+      const room = await server.room(roomId);
+      const moves = Number(room.shared?.value.moves) + payload.by;
+      if (payload.by < 1) throw new GameError("too_few", "One at least.");
+      await server.setState(roomId, { moves }, { version: room.shared!.version });
+      if (moves === 3) {
+        await server.finish(roomId, room.seats.map(({ userId }) => ({ userId, place: userId === from ? 1 : 2 })));
+      }
+      return { moves };
+    });
+    await server.ready;
+
+    const [ada, bob] = [player("Ada"), player("Bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const rooms: Room[] = [];
+    for (let n = 0; n < 3; n++) {
+      const room = await ada.rooms.create({ maxPlayers: 2, autoStart: true, settlement: "server" });
+      const other = await bob.rooms.join(room.roomId);
+      rooms.push(room);
+      if (!("moves" in room.shared.value)) await room.once("state");
+      expect(await callAgain(other, "move", { by: 1 })).toEqual({ moves: 1 });
+      await expect(room.call("move", { by: 0 })).rejects.toMatchObject({
+        code: "game_error", status: 422, data: { gameCode: "too_few" }, detail: "One at least.",
+      });
+      await cutAll(server, ada, bob);
+      expect(await callAgain(room, "move", { by: 1 })).toEqual({ moves: 2 });
+      expect(await other.call("move", { by: 1 })).toEqual({ moves: 3 });
+      await waitFor(() => room.status === "FINISHED", "the end of the room");
+    }
+    const expected = rooms.flatMap(({ roomId }) =>
+      ["created", "joined", "started", "finished"].map((type) => `room.${type} ${roomId}`));
+    await waitFor(() => heard.length >= expected.length, "all events");
+    expect(heard).toEqual(expected);
+  });
+
+  it("sends messages to a room and to a player", async () => {
+    const server = serve();
+    const ada = player("Ada");
+    await Promise.all([server.ready, ada.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2 });
+    await waitFor(() => room.position !== undefined, "the subscription to the room");
+    const inRoom = room.once("message");
+    await server.send(room, "hint", { x: 1 });
+    expect(await inRoom).toMatchObject({ from: null, op: "hint", payload: { x: 1 } });
+    const messages: unknown[] = [];
+    ada.on("message", (e) => { messages.push(e); });
+    while (!messages.length) { // at most once: none arrives in the first half second of a socket
+      await server.message(ada.user!.id, "gift", { gold: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(messages[0]).toEqual({ op: "gift", payload: { gold: 1 } });
+    await server.cancel(room);
+    await waitFor(() => room.status === "CANCELLED", "the end of the room");
+  });
+
+  it("is missed at once, and finds its rooms when it comes", async () => {
+    const [ada, bob] = [player("Ada"), player("Bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2, autoStart: true, settlement: "server", visibility: "private" });
+    await expect(room.call("move", {})).rejects.toMatchObject({ code: "no_server", status: 503, retryable: true });
+    const server = serve();
+    const found: string[] = [];
+    server.onRoom(({ roomId, status }) => { if (status === "CREATED") found.push(roomId); });
+    server.onCall("slow", () => new Promise((resolve) => { setTimeout(resolve, 300); }));
+    await waitFor(() => found.includes(room.roomId), "the room");
+    await expect(callAgain(room, "slow", {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: "server_timeout", status: 504 });
+    await server.cancel(room);
+  });
+
+  it("goes on at its positions after a restart", async () => {
+    let saved: Positions | undefined;
+    const positions = { load: () => saved, save(next: Positions) { saved = next; } };
+    const heard: string[] = [];
+    const start = async () => {
+      const one = connectServer({ url: relay.url, key, WebSocket, positions });
+      servers.push(one);
+      one.on("error", (e) => errors.push(e));
+      one.on("room.cancelled", ({ roomId }) => { heard.push(roomId); });
+      await one.ready;
+      return one;
+    };
+    await (await start()).close();
+    const ada = player("Ada");
+    await ada.ready;
+    const rooms = [await ada.rooms.create({ maxPlayers: 2 }), await ada.rooms.create({ maxPlayers: 2 })];
+    await rooms[0].cancel();
+    const second = await start();
+    await rooms[1].cancel();
+    await waitFor(() => heard.length === 2, "both rooms");
+    await second.close();
+    const third = await start();
+    const last = await ada.rooms.create({ maxPlayers: 2 });
+    await last.cancel();
+    await waitFor(() => heard.length === 3, "the last room");
+    expect(heard).toEqual([...rooms, last].map(({ roomId }) => roomId));
+    await third.close();
+  });
+});

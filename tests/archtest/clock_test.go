@@ -69,6 +69,7 @@ var backgroundWork = map[string]string{
 	"apiServer": "closes sockets whose session has ended",
 	"usage":     "estimates what games have in the store; nothing ends",
 	"activity":  "takes samples of games; nothing ends",
+	"webhooks":  "gives an event up after a day of tries; nothing of a player ends",
 	"trail":     "appends to a list of a bounded length",
 }
 

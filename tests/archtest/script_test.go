@@ -151,6 +151,7 @@ var runsOnFullStore = map[string]string{
 	"room_sweep":           "pays back and removes rooms that are over",
 	"room_window_close":    "pays the pot back; as room_finish",
 	"room_close_match":     "ends a match that nobody plays; one entry of the outbox, which is applied and removed",
+	"webhook_commit":       "without it what was delivered is delivered again; the lists are bounded",
 	"outbox_close":         "makes room; at most 1,000 dead letters of a shard",
 	"prize_pay":            "pays out what was set aside; a line for each prize",
 	"prize_void":           "returns what was set aside; a line of the ledger and two fields",

@@ -86,7 +86,7 @@ var benches = []struct {
 	{"B9", (*realtimeBench).measureScript},
 	{"B10", (*realtimeBench).measureRestart},
 	{"B11", (*realtimeBench).measureCalls},
-	{"B12", (*realtimeBench).measureServers},
+	{"B12", (*realtimeBench).measureFeed},
 }
 
 // isBench reports whether a name is that of one of the benches.

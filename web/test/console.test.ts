@@ -1,6 +1,8 @@
 // The console in Chromium, against a node in development.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -636,6 +638,78 @@ describe("an operator", () => {
     expect(prizes).toMatchObject({
       tokenId: "GOLD", from: "mint", reviewSeconds: 86_400, table: [{ fromPlace: 1, shareBps: 7000 }, { fromPlace: 2, shareBps: 3000 }],
     });
+  });
+
+  test("makes a webhook, sees what it delivers and why it fails, and sends it again", async () => {
+    let status = 200;
+    const got: { type: string; id: string; signatures: number }[] = [];
+    const receiver = createServer((request, response) => {
+      let text = "";
+      request.on("data", (chunk) => { text += chunk; });
+      request.on("end", () => {
+        if (status === 200) {
+          got.push({
+            type: JSON.parse(text).type, id: String(request.headers["webhook-id"]),
+            signatures: String(request.headers["webhook-signature"]).split(" ").length,
+          });
+        }
+        response.writeHead(status).end(status === 200 ? "thanks" : "not today");
+      });
+    });
+    await new Promise<void>((listening) => receiver.listen(0, "127.0.0.1", listening));
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+    try {
+      await goTo("games/1", /#1/);
+      await page.getByRole("button", { name: "Create one…" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address").fill("http://169.254.169.254/");
+      await dialog.getByRole("button", { name: "Create" }).click();
+      await dialog.getByText("must be a public address", { exact: false }).waitFor();
+      await dialog.getByLabel("Address").fill(url);
+      await dialog.getByLabel("Gets").selectOption("rooms,seats");
+      await dialog.getByRole("button", { name: "Create" }).click();
+      await page.getByText(/^whsec_/).waitFor();
+      await page.getByRole("link", { name: url }).click();
+      await page.getByRole("heading", { level: 1, name: url }).waitFor();
+
+      await page.getByRole("button", { name: "Send a test…" }).click();
+      await dialog.getByRole("button", { name: "Send", exact: true }).click();
+      await page.getByRole("row").filter({ hasText: "webhook.test" }).getByText("thanks").waitFor();
+      const room = await createRoom();
+      await page.getByRole("row").filter({ hasText: "room.created" }).getByText("delivered").waitFor();
+      if (shots) await page.screenshot({ path: join(shots, "webhook.png"), fullPage: true });
+
+      status = 503;
+      await api("POST", "/api/v1/game-session/join", node.tokens.bob!, { roomId: room.roomId });
+      await page.getByText("Last error").waitFor();
+      await page.getByRole("definition").filter({ hasText: "failing" }).waitFor();
+      await page.getByLabel("Show").selectOption("failed");
+      await page.getByRole("row").filter({ hasText: "room.joined" }).getByText("not today").waitFor();
+      if (shots) await page.screenshot({ path: join(shots, "webhook-failing.png"), fullPage: true });
+      expect(await findViolations(page)).toEqual([]);
+      status = 200;
+      await expect.poll(() => got.map((m) => m.type), { timeout: 15_000 }).toContain("room.joined");
+
+      await page.getByRole("button", { name: "Rotate the secret…" }).click();
+      await dialog.getByRole("button", { name: "Rotate" }).click();
+      await page.getByText(/^whsec_/).waitFor();
+      await page.getByRole("button", { name: "Send again…" }).click();
+      await dialog.getByLabel("Since").fill("2026-01-01T00:00");
+      await dialog.getByRole("button", { name: "Send again" }).click();
+      await expect.poll(() => got.filter((m) => m.type === "room.created").length, { timeout: 15_000 }).toBe(2);
+      const created = got.filter((m) => m.type === "room.created");
+      expect(created[0]!.id).toBe(created[1]!.id);
+      expect(created[1]!.signatures).toBe(2);
+
+      await page.getByRole("button", { name: "Disable…" }).click();
+      await dialog.getByRole("button", { name: "Disable" }).click();
+      await page.getByRole("definition").filter({ hasText: "disabled" }).waitFor();
+      await goTo("games/1", /#1/);
+      await page.getByRole("row").filter({ hasText: url }).getByText("disabled").waitFor();
+      if (shots) await page.screenshot({ path: join(shots, "webhooks-of-a-game.png"), fullPage: true });
+    } finally {
+      receiver.close();
+    }
   });
 
   test("sees the pot and the players of a game over the day", async () => {

@@ -13,7 +13,6 @@ package referee
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -21,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/base/wire"
 	parlor "github.com/parlor-games/parlor/sdk/go"
 )
 
@@ -145,7 +145,7 @@ func isRace(room parlor.Room) bool {
 	var metadata struct {
 		Game any `json:"game"`
 	}
-	return json.Unmarshal(room.Metadata, &metadata) == nil && metadata.Game == GameName
+	return wire.Unmarshal(room.Metadata, &metadata) == nil && metadata.Game == GameName
 }
 
 // newRace returns the race in a room.
@@ -220,7 +220,7 @@ func (r *referee) rollFor(ctx context.Context, g *race, user int64) (Runner, err
 			return Runner{}, err
 		}
 		now := parlor.Room{Shared: &parlor.SharedState{}}
-		if err := errors.Join(json.Unmarshal(problem.Current, now.Shared), g.read(now)); err != nil {
+		if err := errors.Join(wire.Unmarshal(problem.Current, now.Shared), g.read(now)); err != nil {
 			return Runner{}, err
 		}
 	}

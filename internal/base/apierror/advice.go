@@ -45,6 +45,7 @@ var advice = map[string]string{
 	PlayNotFound.Code:   "Start a play, and send its score as the same player.",
 
 	TournamentNotFound.Code: "List the tournaments of the game.",
+	WebhookNotFound.Code:    "Choose one of the webhooks that the game lists.",
 	MatchNotFound.Code:      "Choose one of the matches that the tournament lists.",
 
 	MethodNotAllowed.Code: "Correct the method.",

@@ -49,7 +49,8 @@ var (
 	TournamentNotFound = define("tournament_not_found", 404, "No such tournament", false)
 	MatchNotFound      = define("match_not_found", 404, "The tournament has no such match", false)
 
-	CallNotFound = define("call_not_found", 404, "No such call waits for an answer of this server", false)
+	CallNotFound    = define("call_not_found", 404, "No such call waits for an answer of this server", false)
+	WebhookNotFound = define("webhook_not_found", 404, "The game has no such webhook", false)
 
 	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
 

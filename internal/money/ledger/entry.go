@@ -12,6 +12,7 @@ import (
 // Entry is one entry of a game's ledger; its postings should sum to zero.
 type Entry struct {
 	Number   int64     // from 1
+	Nonce    string    // of the call that made it
 	At       time.Time // UTC
 	Code     string    // of the token
 	Reason   string    // "entry", "payout", "purchase", …, or the reason of a credit or debit
@@ -58,7 +59,7 @@ func Decode(number int64, text string) Entry {
 	if len(parts) != entryParts {
 		return Entry{Number: number, Postings: []Posting{{Invalid: text}}}
 	}
-	e := Entry{Number: number, Code: parts[2], Postings: decodePostings(parts[5])}
+	e := Entry{Number: number, Nonce: parts[1], Code: parts[2], Postings: decodePostings(parts[5])}
 	if ms, err := strconv.ParseInt(parts[0], 10, 64); err == nil {
 		e.At = time.UnixMilli(ms).UTC()
 	}

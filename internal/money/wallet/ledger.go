@@ -89,6 +89,12 @@ func viewOf(e ledger.Entry, t Token) Entry {
 	return view
 }
 
+// ViewEntry returns an entry of a ledger as the operator sees it.
+func (s *Service) ViewEntry(ctx context.Context, e ledger.Entry) (Entry, error) {
+	found, err := s.FindDefinitions(ctx, e.Code)
+	return viewOf(e, found[e.Code]), err
+}
+
 // EachEntry calls visit with the entries of a game, from one number to another, both included, in
 // their order. It reads the archive where they have left the store.
 func (s *Service) EachEntry(ctx context.Context, gameID, from, to int64, visit func(Entry) error) error {

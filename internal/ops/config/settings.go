@@ -43,6 +43,7 @@ type Settings struct {
 	LogLevel              slog.Level     `name:"log-level" hup:"1" default:"info" dev:"warn" oneof:"debug info warn error"`
 	InternalHosts         string         `name:"internal-hosts"`
 	TrustedProxies        []netip.Prefix `name:"trusted-proxies"`
+	WebhookNetworks       []netip.Prefix `name:"webhook-networks" dev:"127.0.0.0/8,::1/128"`
 	RateLimitsEnabled     bool           `name:"rate-limits" default:"on" hup:"1"`
 	AccessTTL             time.Duration  `name:"access-ttl" default:"15m" min:"5s" max:"1h"`
 	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
@@ -115,6 +116,10 @@ var docs = map[string]string{
 		"of a proxy before the console. None: addresses, names without a dot and private names only.",
 	"trusted-proxies": "Networks (CIDR, comma-separated) of the proxies whose X-Forwarded-For is trusted. None: the " +
 		"address of the connection counts.",
+	"webhook-networks": "Networks (CIDR, comma-separated) beside the internet to which webhooks may be sent, also by " +
+		"plain http: that of a game server in the same compose project or cluster. Loopback, link-local addresses, " +
+		"services with the data of a cloud and the addresses of this machine only count when a network names exactly " +
+		"them. The same for every node. None: https to public addresses.",
 	"rate-limits": "on or off: limits on requests per player, address and class of route.",
 	"access-ttl": "How long an access token of a player is valid. The SDK renews it in time; a socket of another client " +
 		"closes when its token expires.",

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/players/users"
@@ -19,9 +18,6 @@ func (s *Service) VerifyAccessToken(bearer string) (Authentication, error) {
 
 // SetKeySetTimeout sets how long a fetch of a key set may take, and a failed one takes.
 func (s *Service) SetKeySetTimeout(timeout time.Duration) { s.keySets.fetcher.timeout = timeout }
-
-// IsPublic reports whether key sets may be fetched from an address.
-func IsPublic(address netip.Addr) bool { return isPublic(address) }
 
 // FetchKeySet fetches a key set by a dialer.
 func FetchKeySet(ctx context.Context, d *net.Dialer, allowLoopback bool, timeout time.Duration, url string) error {

@@ -3,17 +3,14 @@ package auth
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/MicahParks/keyfunc/v3"
+	"github.com/parlor-games/parlor/internal/base/dialguard"
 )
 
 const (
@@ -29,17 +26,12 @@ type keySetFetcher struct {
 	timeout time.Duration // of a fetch, and the time after which a failed one returns
 }
 
-// newKeySetFetcher returns a fetcher that connects by a dialer, whose Control it sets.
+// newKeySetFetcher returns a fetcher that connects by a dialer, which it guards.
 // allowLoopback lets it connect to this machine, for development.
 func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
-	// Control gets the address after its name was resolved, right before the connection is made: what
-	// a name resolves to at another moment does not matter.
-	dialer.Control = func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil || !isPublic(to.Addr()) && (!allowLoopback || !to.Addr().Unmap().IsLoopback()) {
-			return errNotPublic
-		}
-		return nil
+	var guard dialguard.Guard
+	if allowLoopback {
+		guard.Networks = dialguard.Loopback
 	}
 	return keySetFetcher{
 		timeout: keySetFetchTimeout,
@@ -47,7 +39,7 @@ func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
 			// Requests are rare, so no connection is kept. No proxy and no redirect: the address is the one
 			// in the settings.
 			Transport: &http.Transport{
-				DialContext:            dialer.DialContext,
+				DialContext:            dialguard.Dialer(dialer, guard.Allows).DialContext,
 				DisableKeepAlives:      true,
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 				MaxResponseHeaderBytes: maxKeySetHeaderBytes,
@@ -55,54 +47,6 @@ func newKeySetFetcher(dialer *net.Dialer, allowLoopback bool) keySetFetcher {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-}
-
-var errNotPublic = errors.New("the address of the key set is not public")
-
-// notPublic lists networks that may not be reachable over the internet (RFC 6890 and the IANA
-// registries that it started). Those for which package netip has a method are not listed.
-var notPublic = parsePrefixes(
-	"0.0.0.0/8",       // this network
-	"100.64.0.0/10",   // between a provider and its customers, RFC 6598
-	"192.0.0.0/24",    // protocol assignments
-	"192.0.2.0/24",    // documentation
-	"192.88.99.0/24",  // 6to4 relays
-	"198.18.0.0/15",   // benchmarks
-	"198.51.100.0/24", // documentation
-	"203.0.113.0/24",  // documentation
-	"240.0.0.0/4",     // reserved, and the broadcast address
-)
-
-// publicIPv6 has all addresses that are routed on the internet (RFC 4291), and notPublicIPv6 its
-// parts for other purposes. Translated and tunnelled addresses are among those because they may
-// contain any IPv4 address.
-var (
-	publicIPv6    = netip.MustParsePrefix("2000::/3")
-	notPublicIPv6 = parsePrefixes(
-		"2001::/23",     // protocol assignments, Teredo tunnels among them
-		"2001:db8::/32", // documentation
-		"2002::/16",     // 6to4 tunnels
-		"3fff::/20",     // documentation
-	)
-)
-
-func parsePrefixes(list ...string) []netip.Prefix {
-	prefixes := make([]netip.Prefix, len(list))
-	for i, text := range list {
-		prefixes[i] = netip.MustParsePrefix(text)
-	}
-	return prefixes
-}
-
-// isPublic reports whether an address is that of one host on the internet. An IPv4 address in IPv6
-// form counts as IPv4.
-func isPublic(address netip.Addr) bool {
-	address = address.Unmap()
-	holds := func(network netip.Prefix) bool { return network.Contains(address) }
-	if address.Is6() {
-		return address.Zone() == "" && publicIPv6.Contains(address) && !slices.ContainsFunc(notPublicIPv6, holds)
-	}
-	return address.IsGlobalUnicast() && !address.IsPrivate() && !slices.ContainsFunc(notPublic, holds)
 }
 
 // fetch returns the keys at an address. Every failure takes the fetcher's full time-out: a closed

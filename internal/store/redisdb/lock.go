@@ -21,6 +21,62 @@ import (
 func (db *DB) RunAsLeader(
 	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
 ) (bool, error) {
+	return db.runLocked(ctx, lock, fence, lease, func(ctx context.Context, m *redsync.Mutex, number int64) error {
+		leased, cancel := context.WithDeadline(ctx, m.Until())
+		defer cancel()
+		return work(leased, number)
+	})
+}
+
+// HoldLead is RunAsLeader for work that goes on until its context ends: the lease is renewed, and
+// the context ends when that fails until the lease is over.
+func (db *DB) HoldLead(
+	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
+) (bool, error) {
+	return db.runLocked(ctx, lock, fence, lease, func(ctx context.Context, m *redsync.Mutex, number int64) error {
+		leased, cancel := context.WithCancel(ctx)
+		renewed := make(chan struct{})
+		go func() {
+			defer close(renewed)
+			defer cancel()
+			renewLock(leased, m, lease/renewalsPerLease)
+		}()
+		err := work(leased, number)
+		cancel()
+		<-renewed
+		return err
+	})
+}
+
+// renewalsPerLease is how many times a lease is renewed in its own time.
+const renewalsPerLease = 3
+
+// renewLock renews a lock until ctx ends or the lease is over.
+func renewLock(ctx context.Context, m *redsync.Mutex, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		attempt, cancel := context.WithDeadline(ctx, m.Until())
+		renewed, err := m.ExtendContext(attempt)
+		cancel()
+		var taken *redsync.ErrTaken
+		if !renewed && (errors.As(err, &taken) || errors.Is(err, redsync.ErrExtendFailed) || !time.Now().Before(m.Until())) {
+			return
+		}
+	}
+}
+
+// runLocked tries once to acquire a lock and, when it succeeds, runs work with a fencing token and
+// releases the lock.
+func (db *DB) runLocked(
+	ctx context.Context, lock, fence string, lease time.Duration,
+	work func(ctx context.Context, m *redsync.Mutex, number int64) error,
+) (bool, error) {
 	m := redsync.New(lockPool{db}).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1),
 		redsync.WithTimeoutFactor(lockTimeout.Seconds()/lease.Seconds()))
 	if err := m.TryLockContext(ctx); err != nil {
@@ -45,9 +101,7 @@ func (db *DB) RunAsLeader(
 	if err := values.Err(); err != nil {
 		return false, err
 	}
-	leased, cancel := context.WithDeadline(ctx, m.Until())
-	defer cancel()
-	return true, work(leased, number)
+	return true, work(ctx, m, number)
 }
 
 // lockTimeout is how long an attempt to lock waits: as long as its commands may take. With a

@@ -218,9 +218,9 @@ export function createConnection(base: string, options: ServerOptions, handlers:
     if (isOver) return;
     isOver = true;
     c.state = "closed";
-    up.reject(e);
     wake();
     drop();
+    up.reject(e); // that of the next connection, which will not be
   }
 
   /** Waits for a connection, for some time. */

@@ -61,6 +61,7 @@ export function server(options: ServerOptions): Server {
   let onRoom: ((room: RoomData) => unknown) | undefined;
   let state: ServerState = "connecting";
   let subscribed = new Set<Kind>();
+  let takesCalls = false;
   let wasOnline = false;
   let isClosing = false;
   let waiting = 0; // jobs
@@ -118,8 +119,9 @@ export function server(options: ServerOptions): Server {
   }
 
   function savePositions(): Promise<void> {
+    if (saving) return saving;
     if (!positions || !isDirty || reconciling) return Promise.resolve();
-    saving ||= (async () => {
+    saving = (async () => {
       for (let n = 0; isDirty && !reconciling;) {
         isDirty = false;
         try {
@@ -179,7 +181,8 @@ export function server(options: ServerOptions): Server {
     const kinds = wantedKinds();
     subscribed = new Set(kinds);
     const after = { ...feeds.heard };
-    const { mode, position } = await connection.ask("game.subscribe", { kinds, share, after });
+    takesCalls = calls.size > 0;
+    const { mode, position } = await connection.ask("game.subscribe", { kinds, share, after, calls: takesCalls });
     // Of a feed that resumes it is the one that was named; the others begin there.
     const moved = Object.fromEntries(Object.entries<string>(position).filter(([feed, one]) => after[feed] !== one));
     if (mode === "resume") moveOn(moved);
@@ -273,6 +276,7 @@ export function server(options: ServerOptions): Server {
     onCall(op, fn) {
       need(typeof fn === "function", "onCall needs a function");
       calls.set(op, fn);
+      if (wasOnline && !takesCalls) connection.drop(); // comes back to take them
     },
     onRoom(fn) { onRoom = fn; },
     reconcile,

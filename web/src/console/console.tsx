@@ -16,6 +16,7 @@ import { TokensScreen } from "./tokens";
 import { TournamentScreen, TournamentsScreen } from "./tournaments";
 import { TrailScreen } from "./trail";
 import { ActDialog, Behind, outcome } from "./ui";
+import { WebhookScreen } from "./webhooks";
 
 /** The part of the address behind "#/", "rooms/<id>". */
 const route = signal("");
@@ -44,6 +45,7 @@ function Screen() {
     case "tokens": return <TokensScreen />;
     case "ledger": return <LedgerScreen />;
     case "trail": return <TrailScreen />;
+    case "webhooks": return <WebhookScreen key={id} id={id ?? ""} />;
     case "nodes": return <NodesScreen />;
     default: return id ? <RoomScreen key={id} id={id} /> : <RoomsScreen />;
   }
@@ -120,7 +122,8 @@ function showRoute(): void {
   calls.value = [];
   outcome.value = "";
   route.value = next;
-  const title = screens.find((s) => s.name === next.split("/")[0])?.text ?? "Rooms";
+  const name = next.split("/")[0];
+  const title = name === "webhooks" ? "Webhook" : screens.find((s) => s.name === name)?.text ?? "Rooms";
   document.title = `${title} · Parlor console`;
   scrollTo(0, 0);
 }

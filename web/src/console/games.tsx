@@ -5,6 +5,7 @@ import type { Asset, Game, Token } from "./types";
 import {
   type Act, ActButton, Amount, Badge, CopiedCode, Facts, type Field, More, ProblemNote, Refresh, Section, Table, Time, usePages, useRead, useTokens,
 } from "./ui";
+import { WebhooksSection } from "./webhooks";
 
 /** Returns the lines of a text that are not empty. */
 const lines = (text: string): string[] => text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
@@ -201,6 +202,7 @@ export function GameScreen({ id }: { id: string }) {
           { head: "Act", cell: (k) => <ActButton label="Revoke…" act={revokeKey(k.id)} /> },
         ]} />
       </Section>
+      <WebhooksSection game={game.id} />
       <Section title="Assets" actions={tokens.length > 0 ? <ActButton label="Create…" act={createAsset} /> : null}>
         <ProblemNote problem={assets.problem} retry={assets.reload} />
         <Table label="Assets" items={assets.value} id={(a) => a.id} empty="The catalogue is empty." columns={[

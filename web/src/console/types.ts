@@ -47,6 +47,15 @@ export interface Game {
   settings: Record<string, unknown>; serverKeys: { id: string; createdAt: string }[];
   use?: Record<string, { used: number; max: number }>;
 }
+export interface Webhook {
+  webhookId: string; gameId: number; url: string; kinds: string[]; description: string; active: boolean; createdAt: string;
+  version: number; state: "ok" | "failing" | "disabled"; lagSeconds: number; waitingRooms: number; parked: number;
+  lastError: string | null;
+}
+export interface WebhookAttempt {
+  at: string; state: "delivered" | "failed" | "parked" | "test"; id: string; type: string; roomId: string; attempt: number;
+  status: number; milliseconds: number; error: string | null; response: string;
+}
 export interface ActivitySample { at: string; rooms: number; players: number; pots: { tokenId: string; potAmount: string }[] }
 export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;

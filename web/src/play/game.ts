@@ -77,9 +77,12 @@ export class Game {
   private enter(room: Room) {
     this.room = room;
     this.won = {};
+    const lookAgain = () => this.look().catch(() => {}); // it can be done later
     room.on("change", () => this.changed());
+    room.on("cancelled", lookAgain);
     room.on("finished", (event) => {
       for (const { userId, payout } of event.payouts) this.won[userId] = String(payout);
+      return lookAgain();
     });
     this.changed();
   }

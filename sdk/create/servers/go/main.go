@@ -1,6 +1,6 @@
-// The game's server. Players call it, it decides, and the service pays. The table is in the room's shared
-// state, which players cannot write, so this program keeps nothing: start and stop it at any time, or
-// start several, each with its SHARE: "0/2" and "1/2" are the two halves of the rooms.
+// The game's server. Players call it, it decides, and the service pays. The table is in the room's
+// shared state, which players cannot write, so this program keeps nothing: start and stop it at any
+// time, or start several, each with its SHARE: "0/2" and "1/2" are the two halves of the rooms.
 package main
 
 import (
@@ -87,7 +87,7 @@ func (g game) begin(ctx context.Context, e parlor.Event) error {
 	return err
 }
 
-// take answers a player who takes stones.
+// take returns the table after a player has taken stones.
 func (g game) take(ctx context.Context, c parlor.Call) (any, error) {
 	var asked struct{ Stones int }
 	if err := c.Decode(&asked); err != nil {
