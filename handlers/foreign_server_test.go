@@ -96,7 +96,8 @@ func TestEachMessageOfAServerOfAnotherGameFindsNothing(t *testing.T) {
 		if r := caller.nextReply(); !*r.OK || fmt.Sprint(r.data("payload")) != "1" {
 			t.Errorf("the player gets %s", r.raw)
 		}
-		f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, resultsBody(started, ann, bob), "Idempotency-Key", "end")
+		f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, resultsBody(started, ann, bob),
+			"Idempotency-Key", "end")
 
 		// An own room ends the wait: what the foreign server has heard until then is of its own game.
 		eve := f.guestOf(otherGame, "Eve")

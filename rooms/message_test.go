@@ -66,12 +66,22 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		},
 		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
 		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
-		"from a server":     {caller: f.Server(), err: apierror.Forbidden},
+		"from a server":     {caller: f.Server(), recipients: both},
 		"from the operator": {caller: operator, err: apierror.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.in.RoomID == "" {
 				c.in.RoomID = room.RoomID
+			}
+			if c.in.To == nil { // a call goes to the server, so it is allowed like a message to all
+				want := c.err
+				if c.caller.Role == principal.Server {
+					want = apierror.Forbidden
+				}
+				err := f.service.AuthorizeCall(t.Context(), c.caller, c.in, noSeats{})
+				if apiErr, _ := apierror.As(err); (err == nil) != (want == nil) || want != nil && !apiErr.Is(want) {
+					t.Errorf("a call gets %v, want %v", err, want)
+				}
 			}
 			m, err := f.service.AuthorizeMessage(t.Context(), c.caller, c.in, noSeats{})
 			if c.err == nil {

@@ -64,10 +64,11 @@ var notOfPlayers = strings.Fields(`
 	Meta HistoryLosses HistoryMark Probe UserIDCounter GameIDCounter Issuers Token Tokens AssetIDCounter GameBytes
 	GamesOverShare GamesWithWork GamesInWork GamesLookedAt LinesLookedAt MoneyHalts Pepper EndedSessions Trail
 	ServerTrail RoutineTrail TrailGames TrailNumber TrailMark Lock FenceCounter ConsoleLink ConsoleSessions Nodes
-	PresenceLeases PresenceShards ProbeChannel NodeChannel GameServers GameServerRooms Game NewPlayers Totals TotalsFence AuditDefects ServerMints GrantMints
-	PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue
-	RoomTurns RoomOutbox DeadLetters RoomsFence PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank
-	Feed FeedHead GameActivity TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)
+	PresenceLeases PresenceShards ProbeChannel NodeChannel GameServers GameServerRooms Game NewPlayers Totals
+	TotalsFence AuditDefects ServerMints GrantMints PrizeBudgets LedgerBase LedgerArchive Asset Assets Prize
+	PrizePlan RoomCounter FreeRooms DisputedRooms RoomsDue RoomTurns RoomOutbox DeadLetters RoomsFence
+	PresenceLease Boards BoardsDue TournamentBoards Board BoardSeason BoardRank Feed FeedHead GameActivity
+	TourCounter Tour TourEvents TourMatches Tours ToursDue ToursFence`)
 
 // keyFunction matches the comment of a function for a key, which starts with its name and its type.
 var keyFunction = regexp.MustCompile(`(?m)^// (\w+) \((?:string|hash|list|set|zset|stream|a channel)[^)]*`)

@@ -32,8 +32,9 @@ for _ = 1, ARGV[2] do
 end
 return 1`)
 
-// measureFeed is B12: the time from the start of a room on one node to its event at a game's server
-// on another one, and how many events a node gives to the sockets of servers for a second of CPU.
+// measureFeed is B12: the time from the start of a room on one node to its event at a game's
+// server on another one, and how many events a node gives to the sockets of servers for a second
+// of CPU.
 func (r *realtimeBench) measureFeed() error {
 	r.head("B12", "room.start to the event at the game's server; events of a feed for each CPU-second of a node")
 	b, err := r.newNode()
@@ -162,7 +163,8 @@ func (r *realtimeBench) measureStarts(w *world, second, third, key string) error
 	return nil
 }
 
-// measureFeedSockets writes into the feed of the free rooms, and counts what servers of one node get.
+// measureFeedSockets writes into the feed of the free rooms, and counts what servers of one node
+// get.
 func (r *realtimeBench) measureFeedSockets(w *world, key string, count int) error {
 	var got atomic.Int64
 	mark := []byte(`"type":"room.ready"`)

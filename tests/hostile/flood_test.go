@@ -46,7 +46,7 @@ func flood(encoded string) int {
 		return 1
 	}
 	long := strings.Repeat("x", 7_000)
-	call := fmt.Sprintf(`{"type":"room.call","data":{"roomId":%q,"op":"ask","payload":%q,"timeoutMs":30000}}`, f.Room, long)
+	call := fmt.Sprintf(`{"type":"room.call","data":{"roomId":%q,"op":"ask","payload":%q}}`, f.Room, long)
 	message := fmt.Sprintf(`{"type":"room.send","data":{"roomId":%q,"op":"x","payload":%q}}`, f.Room, long)
 	foreign := fmt.Sprintf(`{"type":"room.send","data":{"roomId":%q,"op":"x","payload":%q}}`, f.ForeignRoom, long)
 	var group sync.WaitGroup
@@ -67,8 +67,8 @@ func flood(encoded string) int {
 	return 0
 }
 
-// pour opens a socket, again when it is closed, sends what comes first, and then the same frame as often
-// as it can. Without a frame it waits, and reads nothing.
+// pour opens a socket, again when it is closed, sends what comes first, and then the same frame as
+// often as it can. Without a frame it waits, and reads nothing.
 func pour(node, bearer string, first []string, frame string) {
 	header := http.Header{"Authorization": {"Bearer " + bearer}, "X-Forwarded-For": {attackerAddress}}
 	_ = redistest.Poll(time.Hour, func() error {
@@ -118,13 +118,13 @@ func startFlood(t *testing.T, what flooded) *os.Process {
 	return cmd.Process
 }
 
-// floodWindows is how often the flood is stopped and goes on. What is measured with it and without it
-// is of the same minute of the same machine.
+// floodWindows is how often the flood is stopped and goes on. What is measured with it and without
+// it is of the same minute of the same machine.
 const floodWindows = 6
 
 // TestFloodsOfCallsAndSendsHarmNobody lets a player flood calls and messages, the server of another
-// game flood messages, and servers read nothing, while others ask their server, send messages and change a
-// room. All of theirs is answered, and in about the same time.
+// game flood messages, and servers read nothing, while others ask their server, send messages and
+// change a room. All of theirs is answered, and in about the same time.
 func TestFloodsOfCallsAndSendsHarmNobody(t *testing.T) {
 	store := redistest.StartForTest(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	h := &heist{t: t}
@@ -199,7 +199,8 @@ func TestFloodsOfCallsAndSendsHarmNobody(t *testing.T) {
 	for what, both := range times {
 		quiet, attacked := p99(both[0]), p99(both[1])
 		ratio := float64(attacked) / float64(quiet)
-		t.Logf("%-5s p99 %v of %d, with the flood %v of %d: %.2f times", what, quiet, len(both[0]), attacked, len(both[1]), ratio)
+		t.Logf("%-5s p99 %v of %d, with the flood %v of %d: %.2f times",
+			what, quiet, len(both[0]), attacked, len(both[1]), ratio)
 		if *maxRatio > 0 && ratio > *maxRatio {
 			t.Errorf("%s: p99 is %.2f times that without the flood; at most %.2f are accepted", what, ratio, *maxRatio)
 		}

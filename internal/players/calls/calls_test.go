@@ -346,8 +346,11 @@ func TestAnAnswerIsTakenOnceInTimeAndOfTheServerThatWasAsked(t *testing.T) {
 			t.Errorf("%d refused answers are counted", have)
 		}
 		for _, invalid := range []calls.Answer{
-			{Code: "Upper"}, {Code: strings.Repeat("a", 41)}, {Code: "a", Detail: strings.Repeat("a", 513)},
-			{Payload: wire.RawJSON(`"` + strings.Repeat("a", 8<<10) + `"`)}, {Payload: wire.RawJSON(`1e999`)},
+			{Code: "Upper"},
+			{Code: strings.Repeat("a", 41)},
+			{Code: "a", Detail: strings.Repeat("a", 513)},
+			{Payload: wire.RawJSON(`"` + strings.Repeat("a", 8<<10) + `"`)},
+			{Payload: wire.RawJSON(`1e999`)},
 		} {
 			if err := b.Reply(s.id, invalid); err == nil || errors.Is(err, apierror.CallNotFound) {
 				t.Errorf("the answer %.50v is %v", invalid, err)

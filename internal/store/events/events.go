@@ -15,9 +15,9 @@ const (
 
 // Type is one kind of event.
 type Type struct {
-	Name        string   // noun.past_verb, never renamed
-	Audience    Audience // who receives it
-	Meaning     string   // when it happens
+	Name     string   // noun.past_verb, never renamed
+	Audience Audience // who receives it
+	Meaning  string   // when it happens
 	// DataMembers are the members of "data": "a, b: possible values, c (when it is null), d?"; d may
 	// be absent. "" is an event without data.
 	DataMembers string
@@ -165,7 +165,7 @@ var (
 		"and payout; feed is money", "gameId, id, at, tokenId, reason, ref, postings")
 	GamePosition = define("game.position", ToServer, "the feed went on with at least 512 events that this subscription "+
 		"does not get", "")
-	GameGap = define("game.gap", ToServer, "events of the feed are gone; it goes on after position", "")
+	GameGap  = define("game.gap", ToServer, "events of the feed are gone; it goes on after position", "")
 	RoomCall = define("room.call", ToServer, "a player asks the server, which answers with room.reply; delivered at most "+
 		"once, in the player's order", "callId, from, op, payload")
 )

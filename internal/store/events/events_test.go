@@ -24,7 +24,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 }
 
 func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
-	form := regexp.MustCompile(`^(hello|(room|tournament|user|board|server)\.[a-z_]+)$`)
+	form := regexp.MustCompile(`^(hello|(room|tournament|user|board|server|game|ledger)\.[a-z_]+)$`)
 	member := regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
 	seen := map[string]bool{}
 	for _, e := range All() {

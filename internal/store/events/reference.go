@@ -75,8 +75,8 @@ func Reference() string {
 			"watch theirs on the node. `season` is the season as in `GET /api/v1/leaderboards/{board}/seasons`."},
 		{ToConnection, "To one connection", "They are in no list. " +
 			"Only `room.snapshot` and `tournament.snapshot` have a `seq`: that of the last event that they include."},
-		{ToServer, "To the game's server", "It has a server key in place of an access token. After `game.subscribe` it gets " +
-			"the events of rooms and tournaments of its game in the form of the feed, " +
+		{ToServer, "To the game's server", "It has a server key in place of an access token. After `game.subscribe` it " +
+			"gets the events of rooms and tournaments of its game in the form of the feed, " +
 			"`{type, feed, position, roomId, seq, time, data}`, and these. [The game's server](game-server.md) is the guide."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)
