@@ -45,7 +45,7 @@ func (s *Service) lead(ctx context.Context, fence int64) error {
 	defer cancel(nil)
 	d := &dispatcher{
 		service: s, ctx: ctx, stop: cancel, fence: fence, done: make(chan func(), 4*maxAtOnce),
-		targets: map[targetKey]*target{}, kept: map[int64]map[string]int64{},
+		targets: map[targetKey]*target{}, kept: map[int64]kept{},
 	}
 	d.run()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errReplaced) {
@@ -75,7 +75,7 @@ type dispatcher struct {
 	flying  int
 	slow    int // requests under way to targets that were slow when they began
 
-	kept       map[int64]map[string]int64 // numbers that the feeds of a game were told to keep
+	kept       map[int64]kept // by game
 	refreshAt  time.Time
 	commitAt   time.Time
 	refreshing bool
@@ -349,37 +349,32 @@ func (s *Service) disable(ctx context.Context, key targetKey, why string) error 
 		Before: map[string]any{"active": true},
 		After:  map[string]any{"active": false, "gameId": key.gameID, "reason": why}, Outcome: trail.Done,
 	})
-	return s.countActive(ctx, key.gameID)
+	return s.noteActive(ctx, key.gameID)
 }
 
-// keep tells the feeds of each game what its webhooks have not delivered yet.
+// keep tells the feeds of each game what its webhooks have not delivered yet, and the game how many
+// of them are active: whoever changed that may have died before.
 func (d *dispatcher) keep(games map[int64]map[string]stored) {
 	for gameID, webhooks := range games {
-		numbers, isKnown, active := map[string]int64{}, true, 0
-		for id, found := range webhooks {
-			if !found.Active {
-				continue
-			}
-			active++
-			t := d.targets[targetKey{gameID, id}]
-			if t == nil || t.feeds == nil { // not read yet: what was kept so far stays
-				isKnown = false
-				break
-			}
-			for name, number := range t.kept() {
-				if before, ok := numbers[name]; !ok || number < before {
-					numbers[name] = number
-				}
-			}
-		}
-		if !isKnown || active > 0 && maps.Equal(numbers, d.kept[gameID]) {
+		active := countActive(webhooks)
+		numbers, isKnown := d.undelivered(gameID, webhooks)
+		before, isOld := d.kept[gameID]
+		changed := maps.Clone(numbers)
+		maps.DeleteFunc(changed, func(name string, number int64) bool {
+			was, ok := before.numbers[name]
+			return ok && was == number
+		})
+		if !isKnown || isOld && active > 0 && active == before.active && len(changed) == 0 {
 			continue
 		}
-		d.kept[gameID] = numbers
+		d.kept[gameID] = kept{active, numbers}
 		d.start(func() func() {
-			err := d.service.keep(d.ctx, gameID, numbers, active)
+			err := d.service.keep(d.ctx, gameID, changed, active)
+			if err == nil && (!isOld || active != before.active) {
+				err = d.service.deps.SetActiveCount(d.ctx, gameID, active)
+			}
 			return func() {
-				if err != nil {
+				if err != nil || active == 0 {
 					delete(d.kept, gameID)
 				}
 				d.fail("noting what feeds must keep", err)
@@ -388,11 +383,50 @@ func (d *dispatcher) keep(games map[int64]map[string]stored) {
 	}
 }
 
+// kept is what the feeds of a game were told.
+type kept struct {
+	active  int              // webhooks
+	numbers map[string]int64 // by feed: the last entry that need not be kept
+}
+
+// undelivered returns the number in each feed behind which some webhook of a game waits, and false
+// while one of them is not read yet: then what is kept so far stays.
+func (d *dispatcher) undelivered(gameID int64, webhooks map[string]stored) (map[string]int64, bool) {
+	numbers := map[string]int64{}
+	for id, found := range webhooks {
+		if !found.Active {
+			continue
+		}
+		t := d.targets[targetKey{gameID, id}]
+		if t == nil || t.feeds == nil {
+			return nil, false
+		}
+		for name, number := range t.kept() {
+			if before, ok := numbers[name]; !ok || number < before {
+				numbers[name] = number
+			}
+		}
+	}
+	return numbers, true
+}
+
+// keep tells the feeds of a game what they need not keep any more; without an active webhook they
+// keep nothing for one, and the leader forgets the game.
 func (s *Service) keep(ctx context.Context, gameID int64, numbers map[string]int64, active int) error {
-	if err := s.store.keep(ctx, gameID, s.shards(gameID), numbers); err != nil || active > 0 {
+	if active > 0 {
+		return s.store.keep(ctx, gameID, s.shards(gameID), numbers)
+	}
+	if err := s.store.keepNothing(ctx, gameID, s.shards(gameID)); err != nil {
 		return err
 	}
-	return s.store.removeGame(ctx, gameID)
+	if err := s.store.removeGame(ctx, gameID); err != nil {
+		return err
+	}
+	webhooks, err := s.readGame(ctx, gameID) // one may have become active meanwhile
+	if err == nil && countActive(webhooks) > 0 {
+		err = s.store.addGame(ctx, gameID)
+	}
+	return err
 }
 
 // dispatch sends what can be sent now.

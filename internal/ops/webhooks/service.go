@@ -107,8 +107,12 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err != nil {
 		return Created{}, err
 	}
-	// The positions first: without them a leader would begin with what is stored.
+	// The positions first: without them a leader would begin with what is stored. And the leader looks
+	// at the game: who makes it look may die after the definition.
 	if err := s.store.rewind(ctx, gameID, id, heads); err != nil {
+		return Created{}, err
+	}
+	if err := s.store.addGame(ctx, gameID); err != nil {
 		return Created{}, err
 	}
 	text, err := encodeDefinition(d)
@@ -118,7 +122,7 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err != nil {
 		return Created{}, errors.Join(err, s.store.remove(ctx, gameID, id))
 	}
-	if err := s.countActive(ctx, gameID); err != nil {
+	if err := s.noteActive(ctx, gameID); err != nil {
 		return Created{}, err
 	}
 	return Created{s.viewOf(gameID, id, d, state{}), secret}, nil
@@ -142,24 +146,22 @@ func moneyPosition(number int64, nonce string) string {
 	return strconv.FormatInt(number, 10) + "-" + nonce
 }
 
-// countActive notes how many active webhooks a game has, for its feed and for the leader.
-func (s *Service) countActive(ctx context.Context, gameID int64) error {
+// noteActive notes how many active webhooks a game has, for its feed.
+func (s *Service) noteActive(ctx context.Context, gameID int64) error {
 	webhooks, err := s.readGame(ctx, gameID)
 	if err != nil {
 		return err
 	}
-	active := 0
+	return s.deps.SetActiveCount(ctx, gameID, countActive(webhooks))
+}
+
+func countActive(webhooks map[string]stored) (active int) {
 	for _, d := range webhooks {
 		if d.Active {
 			active++
 		}
 	}
-	if active > 0 {
-		if err := s.store.addGame(ctx, gameID); err != nil {
-			return err
-		}
-	}
-	return s.deps.SetActiveCount(ctx, gameID, active)
+	return active
 }
 
 func authorize(caller principal.Caller, gameID int64) error {
@@ -297,6 +299,9 @@ func (s *Service) Patch(
 		if err := s.store.revive(ctx, gameID, id, s.now()); err != nil {
 			return Webhook{}, err
 		}
+		if err := s.store.addGame(ctx, gameID); err != nil {
+			return Webhook{}, err
+		}
 	}
 	d, err := s.change(ctx, gameID, id, func(d *definition) error {
 		if p.Version != 0 && p.Version != d.Version-1 {
@@ -315,7 +320,7 @@ func (s *Service) Patch(
 		return Webhook{}, err
 	}
 	if p.Active != nil {
-		if err := s.countActive(ctx, gameID); err != nil {
+		if err := s.noteActive(ctx, gameID); err != nil {
 			return Webhook{}, err
 		}
 	}
@@ -341,7 +346,7 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller, gameID in
 	case err != nil:
 		return err
 	}
-	if err := s.countActive(ctx, gameID); err != nil {
+	if err := s.noteActive(ctx, gameID); err != nil {
 		return err
 	}
 	return s.store.remove(ctx, gameID, id)

@@ -347,18 +347,23 @@ func (s store) readHeads(ctx context.Context, gameID int64, shards []keys.Shard)
 	return positions, nil
 }
 
-// keep notes what the feeds of a game must keep: what follows a number, by feed; nothing for a feed
-// that is absent.
+// keep notes, for some feeds of a game by their names, the numbers behind which they must keep
+// everything.
 func (s store) keep(ctx context.Context, gameID int64, shards []keys.Shard, numbers map[string]int64) error {
 	for _, shard := range shards {
-		number, ok := numbers[feed.Name(shard)]
-		var err error
-		if ok {
-			err = feed.SetKept(ctx, s.db, shard, gameID, number)
-		} else {
-			err = feed.ClearKept(ctx, s.db, shard, gameID)
+		if number, ok := numbers[feed.Name(shard)]; ok {
+			if err := feed.SetKept(ctx, s.db, shard, gameID, number); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+	}
+	return nil
+}
+
+// keepNothing notes that no webhook waits for anything in the feeds of a game.
+func (s store) keepNothing(ctx context.Context, gameID int64, shards []keys.Shard) error {
+	for _, shard := range shards {
+		if err := feed.ClearKept(ctx, s.db, shard, gameID); err != nil {
 			return err
 		}
 	}

@@ -385,7 +385,7 @@ func TestLeadersThatDieLoseNothing(t *testing.T) {
 		return 200
 	})
 	w := in.create(t, r.URL)
-	const all = 5000
+	const all = 2500
 	in.happen(t, 0, rooms(100, all/100)...)
 	stored := func() string {
 		return in.db.Client.HGet(t.Context(), keys.WebhookState(game, w.ID), "pos:r0").Val()
