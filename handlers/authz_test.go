@@ -67,6 +67,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			`"place":2}]}`, "401 401 403 404 404 404 403 403 403 409 403"},
 		{"POST " + session + "cancel", room, "                         401 401 403 404 404 404 404 403 200 409 409"},
 		{"POST " + session + "rematch", room, "                        401 401 403 404 403 404 404 409 409 403 403"},
+		{"POST " + session + "call", `{"roomId":"<room>","op":"x"}`, " 401 401 403 404 403 404 403 503 503 403 403"},
 		{"GET /api/v1/user-balance/token-balances", "", "              401 401 403 200 403 200 200 200 200 403 403"},
 		{"GET /api/v1/user-balance/ledger", "", "                      401 401 403 200 403 200 200 200 200 403 403"},
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "", "      401 401 403 404 403 201 201 201 201 403 403"},
@@ -201,6 +202,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 			"401 401 403 403 404 403 403 403 403 200 200",
 		},
+		{"POST " + admin + "users/<player>/messages", `{"op":"x"}`, "  401 401 403 403 404 403 403 403 403 202 202"},
 		{ // 409: the game's server has stored the first version
 			"PUT " + admin + "users/<player>/saves/main", `{"state":{}}`, "401 401 403 403 404 403 403 403 403 200 409",
 		},

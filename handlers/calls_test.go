@@ -48,6 +48,25 @@ func (s *testSocket) call(data string) string {
 	return id
 }
 
+// answerAll answers all calls that a server gets, until stop is called.
+func (s *testSocket) answerAll(answer string) (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case r := <-s.in:
+				if r.Type == "room.call" {
+					s.reply(r, answer)
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
+}
+
 // expectAnswer requires that the next reply is the answer to a call: its payload, or the code of its
 // error.
 func (s *testSocket) expectAnswer(id, answer string) received {

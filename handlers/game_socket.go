@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
+	"github.com/parlor-games/parlor/internal/base/principal"
+	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/store/events"
 	"github.com/parlor-games/parlor/internal/store/feed"
@@ -91,10 +95,22 @@ func (in *gameSubscribeInput) filter() feedFilter {
 	return f
 }
 
+// callShare returns the share of the rooms whose calls the subscriber gets: none without events of
+// rooms, since a server that does the books alone cannot answer them.
+func (f feedFilter) callShare() servers.Share {
+	if f.kinds&(roomsKind|seatsKind) == 0 {
+		return servers.Share{}
+	}
+	return servers.Share{Of: int(f.of), Index: int(f.index)}
+}
+
 // forRealtime returns the filter for events whose tag is their feed.ShareNumber. A gap is selected
 // by every filter.
 func (f feedFilter) forRealtime() realtime.Filter {
 	return realtime.Filter{Key: f, Match: func(eventType string, share uint32) bool {
+		if eventType == ledgerEntryType {
+			return f.kinds&moneyKind != 0 && share%f.of == f.index
+		}
 		kind, known := feedKinds[events.FeedKind(eventType)]
 		return !known || f.kinds&kind != 0 && share%f.of == f.index
 	}}
@@ -117,7 +133,7 @@ func subscribeToGame(
 	}
 	filter := in.filter()
 	// Before the subscription, since its reply promises the calls of the share's rooms.
-	share := servers.Share{Of: int(filter.of), Index: int(filter.index)}
+	share := filter.callShare()
 	if in.Calls != nil && !*in.Calls {
 		share = servers.Share{} // another server, or a subscription to single rooms, has the calls
 	}
@@ -127,18 +143,26 @@ func subscribeToGame(
 	data := gameSubscribedData{Position: map[string]string{}, Since: map[string]*time.Time{}}
 	var names []string
 	var subscriptions []realtime.Subscription
+	subscribe := func(name, topic string, of *realtime.Feed) {
+		names = append(names, name)
+		subscriptions = append(subscriptions, realtime.Subscription{
+			Topic: topic, AfterPosition: in.After[name], Feed: of, Filter: filter.forRealtime(), Implicit: true,
+		})
+	}
 	for _, f := range feeds {
 		if filter.kinds&listKinds == 0 {
 			client.Unsubscribe(f.Topic)
 			continue
 		}
-		names, data.Since[f.Name] = append(names, f.Name), nil
-		if !f.Since.IsZero() {
+		if data.Since[f.Name] = nil; !f.Since.IsZero() {
 			data.Since[f.Name] = new(f.Since.UTC())
 		}
-		subscriptions = append(subscriptions, realtime.Subscription{
-			Topic: f.Topic, AfterPosition: in.After[f.Name], Feed: newFeed(f.Name), Filter: filter.forRealtime(), Implicit: true,
-		})
+		subscribe(f.Name, f.Topic, newFeed(f.Name))
+	}
+	if money := moneyTopic(s.caller.GameID); filter.kinds&moneyKind != 0 {
+		subscribe(moneyName, money, s.server.newMoneyFeed(s.caller.GameID))
+	} else {
+		client.Unsubscribe(money)
 	}
 	return noReply, client.SubscribeAll(ctx, subscriptions, func(outcomes []realtime.SubscribeOutcome) []byte {
 		modes := map[realtime.SubscribeMode]bool{}
@@ -168,30 +192,100 @@ func unsubscribeFromGame(
 	for _, f := range feeds {
 		client.Unsubscribe(f.Topic)
 	}
+	client.Unsubscribe(moneyTopic(s.caller.GameID))
 	return struct{}{}, errors.Join(err, s.server.Servers.Listen(ctx, client.ID(), servers.Share{}))
 }
 
 // newFeed returns how the entries of a feed become events. An entry that this node cannot read is a
 // gap: the server reads the rooms anew.
 func newFeed(name string) *realtime.Feed {
-	frame := func(eventType, position string) []byte {
-		return fmt.Appendf(nil, `{"type":"%s","feed":"%s","position":"%s"}`, eventType, name, position)
-	}
 	return &realtime.Feed{
 		Render: func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error) {
 			e, err := feed.Parse(entry)
 			if err != nil {
-				return append(b, frame(gapType, e.Position)...), gapType, 0, err
+				return append(b, feedFrame(gapType, name)(e.Position)...), gapType, 0, err
 			}
 			return e.AppendJSON(b, name), e.Type, feed.ShareNumber(e.ID), nil
 		},
-		EncodePosition: func(position string) []byte { return frame(positionType, position) },
-		EncodeGap:      func(position string) []byte { return frame(gapType, position) },
+		EncodePosition: feedFrame(positionType, name), EncodeGap: feedFrame(gapType, name),
 	}
 }
 
 // The types of frames in a feed that are no events of a room.
 const (
-	positionType = "game.position"
-	gapType      = "game.gap"
+	positionType    = "game.position"
+	gapType         = "game.gap"
+	ledgerEntryType = "ledger.entry"
 )
+
+// feedFrame returns what encodes a frame with no more than a position.
+func feedFrame(eventType, name string) func(position string) []byte {
+	return func(position string) []byte {
+		return fmt.Appendf(nil, `{"type":"%s","feed":"%s","position":"%s"}`, eventType, name, position)
+	}
+}
+
+// moneyTopic returns the name of the feed of a game's ledger. It is no key of the store.
+func moneyTopic(gameID int64) string { return "money:" + strconv.FormatInt(gameID, 10) }
+
+// newMoneyFeed returns the feed of a game's ledger.
+func (e *Server) newMoneyFeed(gameID int64) *realtime.Feed {
+	return &realtime.Feed{
+		Source:         moneySource{e.Wallet, principal.Caller{Role: principal.Server, GameID: gameID}},
+		EncodePosition: feedFrame(positionType, moneyName), EncodeGap: feedFrame(gapType, moneyName),
+	}
+}
+
+// moneySource reads the ledger of a game. Stakes, refunds and payouts are entries that no server
+// gets: rooms tell of them.
+type moneySource struct {
+	wallets *wallet.Service
+	caller  principal.Caller
+}
+
+func (m moneySource) Last(ctx context.Context) (int64, error) {
+	return m.wallets.LastEntry(ctx, m.caller)
+}
+
+func (m moneySource) ReadFrom(ctx context.Context, number int64, count int) ([]realtime.SourceEntry, error) {
+	stored, err := m.wallets.ReadStoredEntries(ctx, m.caller, number, count)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]realtime.SourceEntry, len(stored))
+	for i := range stored {
+		e := &stored[i]
+		entries[i] = realtime.SourceEntry{Position: e.Position, Type: ledgerEntryType}
+		if e.Entry.IsOfARoom() {
+			continue
+		}
+		entries[i].Tag = feed.ShareNumber(strconv.FormatInt(playerOf(&e.Entry), 10))
+		entries[i].JSON, err = wire.Marshal(ledgerEntryEvent{
+			ledgerEntryType, moneyName, e.Position, e.Entry.At, wallet.ExportedEntry{GameID: m.caller.GameID, Entry: e.Entry},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encode an entry of the ledger: %w", err)
+		}
+	}
+	return entries, nil
+}
+
+// playerOf returns the player by whom an entry belongs to a share: the first one whose wallet it
+// changes, 0 for none.
+func playerOf(e *wallet.Entry) int64 {
+	for _, p := range e.Postings {
+		if p.UserID != nil {
+			return *p.UserID
+		}
+	}
+	return 0
+}
+
+// ledgerEntryEvent is an entry of the ledger as an event.
+type ledgerEntryEvent struct {
+	Type     string               `json:"type"`
+	Feed     string               `json:"feed"`
+	Position string               `json:"position"`
+	Time     time.Time            `json:"time"`
+	Data     wallet.ExportedEntry `json:"data"`
+}

@@ -123,6 +123,7 @@ var postCases = []struct{ operation, as, body, other string }{
 		"POST " + gameTournaments + "/<match>/matches/r1m1/resolve", "server", `{"winnerId":<bob>}`,
 		`{"winnerId":<ann>}`,
 	},
+	{"POST /api/v1/admin/users/<ann>/messages", "server", `{"op":"x"}`, `{"op":"y"}`},
 	{
 		"POST /api/v1/admin/users/<ann>/debit", "server", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
@@ -134,7 +135,8 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 		f := newFixtureOn(t, db, nil).createGame()
 		posts := 0
 		for _, operation := range operations() {
-			if strings.HasPrefix(operation, "POST ") {
+			// A call of the game's server is not stored: each request is another one.
+			if strings.HasPrefix(operation, "POST ") && operation != "POST /api/v1/game-session/call" {
 				posts++
 			}
 		}

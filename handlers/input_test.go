@@ -217,6 +217,8 @@ var validBodies = []struct {
 			`"rounds":1,"lateJoinRounds":0,"room":{},"seeding":"random","noShowSeconds":60,` +
 			`"matchTimeoutSeconds":60,"draws":"half","noCheckIn":"refund","visibility":"public","metadata":{}}`, false,
 	},
+	{"POST /api/v1/game-session/call", "ann", `{"roomId":"<room>","op":"x","timeoutMs":100}`, false},
+	{"POST /api/v1/admin/users/<ann>/messages", "server", `{"op":"x"}`, false},
 	{"POST " + gameTournaments + "/<tour>/start", "server", `{}`, true},
 	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{"reason":"a flood"}`, true},
 	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{"reason":"a bot"}`, true},

@@ -284,7 +284,7 @@ func (m *meter) message(p player, s *testSocket, messageType, data string) recei
 }
 
 func (m *meter) permitsLeft(p player) (left int64) {
-	for _, class := range []ratelimit.Class{ratelimit.Read, ratelimit.Write} {
+	for _, class := range []ratelimit.Class{ratelimit.Read, ratelimit.Write, ratelimit.Call} {
 		left += m.deps.Limiter.Charge(class, m.caller(p).ActorID(), 0).Remaining
 	}
 	return left
@@ -355,6 +355,7 @@ func (m *meter) measureRooms() {
 	m.http(200, "POST "+session+"state", server, "", fmt.Sprintf(`{"roomId":%q,"patch":{"a":%q}}`, room, largeState))
 	m.http(200, "GET "+session+"get", players[2].token, "?roomId="+room, "")
 	m.measureRoomMessages(room, players[5], players[6])
+	m.measureCalls(room, players[6])
 	m.http(200, "GET "+adminEvents, adminKey, "", "")
 	seated := slices.Concat(players[:3], players[5:])
 	m.http(200, "POST "+session+"finish", server, "", fmt.Sprintf(`{"roomId":%q,"results":%s}`, room, placements(seated)),
@@ -427,6 +428,21 @@ func (m *meter) measureRoomMessages(room string, host, p player) {
 	m.costs["room.send"] = c
 	s.disconnect()
 	h.disconnect()
+}
+
+// measureCalls measures calls of a server that answers at once.
+func (m *meter) measureCalls(room string, p player) {
+	server := m.dialServer(m.serverKey)
+	server.subscribe(room, "")
+	payload := `"` + strings.Repeat("x", 8<<10-2) + `"`
+	stop := server.answerAll(`"payload":` + payload)
+	call := callBody(room, "x", `,"payload":`+payload)
+	s := m.dialRealtime(p)
+	m.message(p, s, "room.call", call)
+	m.http(200, "POST /api/v1/game-session/call", p.token, "", call)
+	stop()
+	s.disconnect()
+	server.disconnect()
 }
 
 // measureBoards measures what concerns leaderboards, on one with the most shards, whose entries
@@ -687,6 +703,8 @@ func (m *meter) measureAdmin() {
 	m.http(200, "GET "+admin+"tokens/{tokenId}", adminKey, "", "")
 	m.http(200, "PATCH "+admin+"tokens/{tokenId}", adminKey, "", "{}")
 	m.http(200, "GET "+admin+"nodes", adminKey, "", "")
+	m.http(202, "POST "+admin+"users/{userId}/messages", m.serverKey, "", `{"op":"x","payload":"`+
+		strings.Repeat("x", 4<<10-2)+`"}`)
 	m.http(200, "GET "+admin+"trail", adminKey, "?limit=100", "")
 	m.http(200, "GET "+admin+"audit", adminKey, "", "")
 	m.http(201, "POST "+admin+"console-links", adminKey, "", "")

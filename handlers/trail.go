@@ -181,7 +181,10 @@ func (w *staffWrite) describe(body any) (before, after any) {
 		return nil, map[string]any{"accepted": b.Accepted, "reason": in.Reason}
 	case *consoleLinkView: // the link is a secret
 		return nil, map[string]any{"expiresIn": b.ExpiresIn}
-	case nil: // of endUserSessions, closeConsoleSessions and deleteAsset
+	case nil: // of endUserSessions, closeConsoleSessions, deleteAsset and sendUserMessage
+		if in, ok := w.input.(*userMessageInput); ok { // what a player reads is not kept
+			return nil, map[string]any{"op": in.Op}
+		}
 		if w.route.action == "deleteAsset" {
 			return w.before, map[string]any{"deleted": true}
 		}

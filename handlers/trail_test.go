@@ -128,6 +128,10 @@ var staffWriteCases = []struct {
 		invalid: `{"tokenId":"NONE","amount":1,"reason":"x"}`,
 	},
 	{
+		operation: "POST /api/v1/admin/users/{userId}/messages", as: "server", path: "/api/v1/admin/users/<cid>/messages",
+		body: `{"op":"hello"}`, target: "user:<cid>", before: "null", after: `"op":"hello"`, invalid: `{}`,
+	},
+	{
 		operation: "POST /api/v1/admin/users/{userId}/debit", as: "operator", path: "/api/v1/admin/users/<cid>/debit",
 		body:   `{"tokenId":"GOLD","amount":"1.5","reason":"lost"}`,
 		target: "user:<cid>", before: `"volume":100`, after: `"volume":98.5`,

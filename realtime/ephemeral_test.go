@@ -133,7 +133,7 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 func TestReplacedMessagesAreNotPaidFor(t *testing.T) {
 	c, cur := newWaitingClient(t)
 	frame := newFrame(opText, []byte(strings.Repeat("x", 8<<10)))
-	for range 10 * 2*ephemeralBytesPerSecond / len(frame) {
+	for range 10 * 2 * ephemeralBytesPerSecond / len(frame) {
 		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, frame: frame}, new(ephemeralBatch))
 	}
 	if s := c.hub.Stats(); s.EphemeralLimited != 0 || len(c.outbox) != 1 {

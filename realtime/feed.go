@@ -18,8 +18,11 @@ import (
 
 // Feed is what the subscriptions of a feed have in common. Its functions must not block.
 type Feed struct {
+	// Source is where the entries are; nil: in the list and the channel of the topic.
+	Source Source
 	// Render appends the event of an entry as JSON and returns its type, and a tag for filters. No JSON
-	// is an event that nobody gets. An error is logged; what was returned beside it counts.
+	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is not
+	// called with a Source, whose entries are events.
 	Render func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error)
 	// EncodePosition returns the frame for a subscriber that was told no position for a while, since
 	// its filter did not select the events.
@@ -53,6 +56,9 @@ func (t *topic) becomeFeed(feed *Feed) {
 	t.feed = feed
 	t.buffer.limits = ringLimits{maxFeedEvents, maxFeedBytes}
 	t.gapCheckInterval = t.hub.options.GapCheckInterval
+	if feed.Source != nil {
+		t.readNow, t.gone = make(chan struct{}, 1), make(chan struct{})
+	}
 }
 
 // renderFeedEvent renders an entry. One that cannot be rendered has its place in the buffer too.
@@ -322,7 +328,21 @@ func (t *topic) readPage(number uint64) (*ringBuffer, error) {
 	ctx, cancel := context.WithTimeout(t.hub.baseCtx, feedReadTimeout)
 	defer cancel()
 	base := number * feedPageEvents
-	run, err := t.readRun(ctx, base, feedPageEvents+1)
+	var run []entry
+	var err error
+	var frames frameMemory
+	render := func(_ []event, e entry, _ bool) []event { return []event{t.renderFeedEvent(e, &frames, false)} }
+	if t.isPolled() {
+		count := feedPageEvents + 1 - int(max(base, 1)-base)
+		var rendered sourceEvents
+		run, rendered, err = t.readSourceRun(ctx, base, count)
+		if len(run) > 0 && run[0].first > base+feedPageEvents {
+			run = nil
+		}
+		render = rendered.render
+	} else {
+		run, err = t.readRun(ctx, base, feedPageEvents+1)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -335,9 +355,11 @@ func (t *topic) readPage(number uint64) (*ringBuffer, error) {
 	} else {
 		page.base.seq = base + 1 // nothing is known to be there
 	}
-	var frames frameMemory
 	for _, e := range run {
-		page.events = append(page.events, t.renderFeedEvent(e, &frames, false))
+		if e.pos.seq > base+feedPageEvents {
+			break // of the next page
+		}
+		page.events = append(page.events, render(nil, e, false)...)
 	}
 	return page, nil
 }

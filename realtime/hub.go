@@ -30,6 +30,7 @@ type Options struct {
 	// UserGapCheckInterval is GapCheckInterval of every other topic. Every socket has two of them, and
 	// the probes prove that their channels are heard: 5 min.
 	UserGapCheckInterval time.Duration
+	SourceInterval       time.Duration // between two reads of a Source: 500 ms
 	EventLifetime        time.Duration // after which events that all clients have are kept no longer: 60 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
@@ -60,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.ReauthorizeInterval = cmp.Or(o.ReauthorizeInterval, 25*time.Second)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
 	o.UserGapCheckInterval = cmp.Or(o.UserGapCheckInterval, 5*time.Minute)
+	o.SourceInterval = cmp.Or(o.SourceInterval, 500*time.Millisecond)
 	o.EventLifetime = cmp.Or(o.EventLifetime, time.Minute)
 	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
@@ -290,7 +292,11 @@ func (h *Hub) acquireTopic(name string, feed *Feed) (*topic, error) {
 	}
 	h.topics.Store(name, t)
 	h.counters.topics.Add(1)
-	h.pubsubManager.add(t)
+	if !t.isPolled() {
+		h.pubsubManager.add(t)
+	} else if !h.startTask(t.runSource) {
+		return nil, apierror.Draining
+	}
 	return t, nil
 }
 
@@ -500,7 +506,11 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	if t.refCount == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
 		h.counters.topics.Add(-1)
-		h.pubsubManager.remove(t)
+		if t.isPolled() {
+			close(t.gone)
+		} else {
+			h.pubsubManager.remove(t)
+		}
 		h.mu.Unlock()
 		return
 	}

@@ -61,7 +61,13 @@ func (t *topic) distrustChannel() {
 func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
 	if t.queuedJob == nil {
 		t.queuedJob = &backfillJob{done: make(chan struct{})}
-		if !t.backfilling {
+		switch {
+		case t.isPolled():
+			select {
+			case t.readNow <- struct{}{}:
+			default:
+			}
+		case !t.backfilling:
 			t.hub.backfiller.enqueue(t)
 		}
 	}

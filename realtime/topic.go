@@ -60,6 +60,8 @@ type topic struct {
 
 	snapshots snapshotCache
 	pages     feedPages
+	readNow   chan struct{} // of a Source: it is to be read at once
+	gone      chan struct{} // of a Source: closed when the topic is removed
 }
 
 const (

@@ -64,12 +64,6 @@ func newProgress(stderr io.Writer, total int64, what string) (show func(done int
 	return func(done int64) { _ = bar.Set64(min(done, total)) }, func() { _ = bar.Finish() }
 }
 
-// exportedEntry is a line of an export.
-type exportedEntry struct {
-	GameID int64 `json:"gameId"`
-	wallet.Entry
-}
-
 // csvHeader names the columns of an export: one row for each posting.
 var csvHeader = []string{"gameId", "id", "at", "tokenId", "reason", "ref", "account", "userId", "deltaAmount"}
 
@@ -100,7 +94,7 @@ func ledgerExportCommand() *cobra.Command {
 				show, end := newProgress(c.ErrOrStderr(), to-from+1, "entries")
 				err = b.wallets.EachEntry(ctx, game, from, to, func(e wallet.Entry) error {
 					show(e.ID - from + 1)
-					return write(exportedEntry{game, e})
+					return write(wallet.ExportedEntry{GameID: game, Entry: e})
 				})
 				end()
 				return errors.Join(err, out.Flush())
@@ -115,13 +109,13 @@ func ledgerExportCommand() *cobra.Command {
 }
 
 // newEntryWriter returns a function that prints an entry.
-func newEntryWriter(out io.Writer, asCSV bool) func(exportedEntry) error {
+func newEntryWriter(out io.Writer, asCSV bool) func(wallet.ExportedEntry) error {
 	if !asCSV {
-		return func(e exportedEntry) error { return printJSON(out, e) }
+		return func(e wallet.ExportedEntry) error { return printJSON(out, e) }
 	}
 	w := csv.NewWriter(out)
 	row := csvHeader
-	return func(e exportedEntry) error {
+	return func(e wallet.ExportedEntry) error {
 		if row != nil {
 			_ = w.Write(row) // Error returns it
 			row = nil
@@ -229,7 +223,7 @@ func followLedger(ctx context.Context, b books, game, lines int64, out io.Writer
 		}
 		err = b.wallets.EachEntry(ctx, game, next, last, func(e wallet.Entry) error {
 			next = e.ID + 1
-			return printJSON(out, exportedEntry{game, e})
+			return printJSON(out, wallet.ExportedEntry{GameID: game, Entry: e})
 		})
 		if err != nil {
 			return err

@@ -3,7 +3,7 @@
 // servers.
 //
 //	go run ./tests/bench            # or: make bench
-//	go run ./tests/bench -only B1   # deliveries, of a node and of the floors; others are B2 to B10
+//	go run ./tests/bench -only B1   # deliveries, of a node and of the floors; others are B2 to B11
 //
 // What a request costs Redis is measured by tests/cost.
 //
@@ -30,18 +30,18 @@ func main() {
 	flag.StringVar(&o.durability, "durability", "disk",
 		"PARLOR_DURABILITY of the node: memory, disk, or replica, for which the store gets a replica")
 	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this, or only B1,B2,…")
-	flag.DurationVar(&o.warm, "warm", 5*time.Second, "B1 to B10: how long a load runs before it is measured")
-	flag.DurationVar(&o.runTime, "run", 15*time.Second, "B1 to B10: how long it is measured")
+	flag.DurationVar(&o.warm, "warm", 5*time.Second, "B1 to B11: how long a load runs before it is measured")
+	flag.DurationVar(&o.runTime, "run", 15*time.Second, "B1 to B11: how long it is measured")
 	shapes := flag.String("shapes", "1x1000,100x10,1000x4", "B1, B2: rooms x sockets of each, also 1x10000")
 	systems := flag.String("systems", strings.Join(allSystems, ","), "B1, B2: what is measured")
 	underway := flag.String("underway", "16,1", "B1: messages under way in each room")
 	flag.Float64Var(&o.rate, "rate", 20_000, "B2: deliveries a second, but of the relay")
 	flag.Float64Var(&o.relayRate, "relayrate", 0,
 		"B2: deliveries a second of the relay; 0: half of what it makes at most, in B1 if that is measured before")
-	flag.BoolVar(&o.pinned, "pin", true, "B1 to B10: the node has a processor of its own, if there are several")
-	flag.StringVar(&o.binary, "binary", "", "B1 to B10: measure this build of parlor instead of the sources'")
+	flag.BoolVar(&o.pinned, "pin", true, "B1 to B11: the node has a processor of its own, if there are several")
+	flag.StringVar(&o.binary, "binary", "", "B1 to B11: measure this build of parlor instead of the sources'")
 	flag.StringVar(&o.against, "against", "", "B5: another build of parlor, for the ratio to it")
-	flag.StringVar(&o.jsonFile, "json", "", "B1 to B10: write the results into this file")
+	flag.StringVar(&o.jsonFile, "json", "", "B1 to B11: write the results into this file")
 	flag.StringVar(&o.profileDir, "profiles", "",
 		"a folder for CPU profiles of the node, one for each row of the last pass")
 	baseline := flag.String("baseline", "", "internal: serve the baseline on this address")

@@ -13,7 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/wire"
 )
 
-// result is one line of B1 to B10. Which members it has depends on the bench.
+// result is one line of B1 to B11. Which members it has depends on the bench.
 type result struct {
 	Bench          string  `json:"bench"`
 	System         string  `json:"system"`
@@ -35,7 +35,7 @@ type result struct {
 	Text           string  `json:"text,omitzero"`           // what has no column
 }
 
-// realtimeBench measures what sockets cost: B1 to B10.
+// realtimeBench measures what sockets cost: B1 to B11.
 type realtimeBench struct {
 	*servers
 	options options
@@ -85,6 +85,7 @@ var benches = []struct {
 	{"B8", (*realtimeBench).measureSlowReaders},
 	{"B9", (*realtimeBench).measureScript},
 	{"B10", (*realtimeBench).measureRestart},
+	{"B11", (*realtimeBench).measureCalls},
 }
 
 // isBench reports whether a name is that of one of the benches.

@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	if encoded := os.Getenv(attackEnv); encoded != "" {
 		os.Exit(attack(encoded))
 	}
+	if encoded := os.Getenv(floodEnv); encoded != "" {
+		os.Exit(flood(encoded))
+	}
 	os.Exit(redistest.Wrap(nodetest.Main)(m))
 }
 

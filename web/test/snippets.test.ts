@@ -21,6 +21,7 @@ declare function showResult(payouts: unknown): void;
 declare function move(from: number, payload: unknown): void;
 declare function draw(moves: string[][]): void;
 declare function startGame(room: unknown): void;
+declare const process: { env: Record<string, string | undefined>; once(signal: string, fn: () => void): void };
 declare const me: { x: number; y: number; a: number };
 `;
 
@@ -33,15 +34,17 @@ interface Script { name: string; code: string; kind: "recipe" | "component" | "p
 function scriptsOf(path: string): Script[] {
   const text = readFileSync(path, "utf8");
   const name = relative(root, path).replaceAll("/", "-");
-  // The blocks of a recipe go on where the one before ended.
-  const blocks = [...text.matchAll(/```(?:typescript|ts)\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
+  // A program for Node is plain JavaScript. The other blocks of a recipe go on where the one before ended.
+  const all = [...text.matchAll(/```(?:typescript|ts)\n([\s\S]*?)```/g)].map(([, block]) => block!);
+  const isProgram = (block: string) => block.includes("process.env");
+  const blocks = all.filter((block) => !isProgram(block)).join("\n");
   const pages = [...text.matchAll(/```(?:html|xml)\n([\s\S]*?)```/g)].map(([, html]) => [
     elements(html!), ...[...html!.matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)].map(([, script]) => script),
   ].join("\n"));
   const components = [...text.matchAll(/```tsx\n([\s\S]*?)```/g)].map(([, code]) => code!); // each a file of its own
   return [
     { name: `${name}.0.ts`, code: blocks, kind: "recipe" as const },
-    ...pages.map((code, n) => ({ name: `${name}.${n + 1}.ts`, code, kind: "page" as const })),
+    ...[...pages, ...all.filter(isProgram)].map((code, n) => ({ name: `${name}.${n + 1}.ts`, code, kind: "page" as const })),
     ...components.map((code, n) => ({ name: `${name}.${n}.tsx`, code, kind: "component" as const })),
   ].filter(({ code }) => code);
 }
@@ -61,7 +64,7 @@ function faultsOf(scripts: Script[], strict: boolean): string[] {
       "react/jsx-runtime": [join(root, "sdk/node_modules/@types/react/jsx-runtime.d.ts")],
       "react-dom/client": [join(root, "sdk/node_modules/@types/react-dom/client.d.ts")],
       "@parlor-games/sdk": [join(root, "sdk/dist/v1.d.mts")],
-      ...Object.fromEntries(["boards", "tournaments", "binary"].map((name) =>
+      ...Object.fromEntries(["boards", "tournaments", "binary", "server"].map((name) =>
         [`@parlor-games/sdk/${name}`, [join(root, `sdk/dist/${name}.v1.d.mts`)]])),
     },
   };
@@ -81,8 +84,8 @@ const [recipes, components, pages] = (["recipe", "component", "page"] as const)
 
 test("every recipe and every page of the documents has a script that begins", () => {
   const names = scripts.map(({ name }) => name).join(" ");
-  for (const wanted of ["turn-based", "arena", "duel", "consensus", "first-game", "sdk-README"]) expect(names).toContain(wanted);
-  for (const { name, code } of [...recipes, ...pages]) expect(code, name).toMatch(/\binit[(<]/);
+  for (const wanted of ["turn-based", "arena", "duel", "consensus", "game-server", "first-game", "sdk-README"]) expect(names).toContain(wanted);
+  for (const { name, code } of [...recipes, ...pages]) expect(code, name).toMatch(/\b(init|server)[(<]/);
 });
 
 test("the TypeScript of every document compiles, and its components", () => {

@@ -39,6 +39,19 @@ func (p Posting) UserID() (int64, bool) {
 
 const entryParts = 6
 
+// unknownNonce is the nonce of an entry that has none.
+const unknownNonce = "zzzzzzzz"
+
+// NonceOf returns the nonce of the call that wrote an entry, by its text: 8 digits of base 36.
+func NonceOf(text string) string {
+	_, rest, _ := strings.Cut(text, "|")
+	nonce, _, _ := strings.Cut(rest, "|")
+	if len(nonce) != len(unknownNonce) {
+		return unknownNonce
+	}
+	return nonce
+}
+
 // Decode decodes the text of an entry. A text that is no entry becomes one with an invalid posting.
 func Decode(number int64, text string) Entry {
 	parts := strings.SplitN(text, "|", entryParts+1)

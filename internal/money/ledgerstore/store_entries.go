@@ -182,6 +182,23 @@ func (s *Store) Entries(ctx context.Context, gameID, after, upTo int64) iter.Seq
 	}
 }
 
+// ReadStored returns up to count texts of consecutive entries of a game, and the number of the first
+// of them: from, or that of the oldest entry in the store. It does not read the archive.
+func (s *Store) ReadStored(ctx context.Context, gameID, from, count int64) (first int64, texts []string, err error) {
+	for base := int64(0); ; {
+		first = max(from, base+1)
+		texts, err = s.ReadTexts(ctx, gameID, base, first-base-1, count)
+		if !errors.Is(err, ErrStale) {
+			return first, texts, err
+		}
+		ends, err := s.ReadEnds(ctx, []int64{gameID})
+		if err != nil {
+			return 0, nil, err
+		}
+		base = ends[0].Base
+	}
+}
+
 // ReadTexts returns the texts of as many entries in the store as there are, count at most, after
 // those that are skipped, when base entries have left it. Else it returns ErrStale.
 func (s *Store) ReadTexts(ctx context.Context, gameID, base, skip, count int64) ([]string, error) {

@@ -27,6 +27,12 @@ type Posting struct {
 	Units   Units  `json:"deltaAmount,string"` // Delta in minor units
 }
 
+// ExportedEntry is an entry outside of its game: a line of parlor ledger export.
+type ExportedEntry struct {
+	GameID int64 `json:"gameId"`
+	Entry
+}
+
 // EntryQuery selects a page of a game's ledger.
 type EntryQuery struct {
 	Before int64 // only entries with a lower number: Next of the page before, or 0 for the newest

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -62,7 +63,7 @@ func (d *directory) of(gameID int64) *knownServers {
 	return known
 }
 
-// find returns the oldest server that listens to a room, the zero Server for none.
+// find returns the server that gets the calls of a room, the zero Server for none.
 func (d *directory) find(ctx context.Context, gameID int64, roomID string) (Server, error) {
 	known := d.of(gameID)
 	for _, maxAge := range []time.Duration{knownFor, noneFor} {
@@ -70,26 +71,22 @@ func (d *directory) find(ctx context.Context, gameID int64, roomID string) (Serv
 		if err != nil {
 			return Server{}, err
 		}
-		found, err := d.first(ctx, gameID, servers, roomID, maxAge)
-		if err != nil {
-			return Server{}, err
+		if i := slices.IndexFunc(servers, func(s Server) bool { return s.share.has(roomID) }); i >= 0 {
+			return servers[i], nil
 		}
-		if found != nil {
-			return *found, nil
+		found, err := d.listenerOf(ctx, gameID, servers, roomID, maxAge)
+		if err != nil || found != nil {
+			return *cmp.Or(found, &Server{}), err
 		}
 	}
 	return Server{}, nil
 }
 
-// first returns the first of some servers that listens to a room, nil for none. It reads at most
-// once.
-func (d *directory) first(
+// listenerOf returns the first of some servers that listens to a room itself, nil for none. It reads
+// at most once.
+func (d *directory) listenerOf(
 	ctx context.Context, gameID int64, servers []Server, roomID string, maxAge time.Duration,
 ) (*Server, error) {
-	hasShare := slices.IndexFunc(servers, func(s Server) bool { return s.share.has(roomID) })
-	if hasShare >= 0 {
-		servers = servers[:hasShare+1] // none after it can be the first
-	}
 	listens := map[string]bool{}
 	var unknown []string
 	for i := range servers {
@@ -113,10 +110,8 @@ func (d *directory) first(
 			d.rooms.Add(listener{id, roomID}, answers[i])
 		}
 	}
-	for i := range servers {
-		if i == hasShare || listens[servers[i].ConnectionID] {
-			return &servers[i], nil
-		}
+	if i := slices.IndexFunc(servers, func(s Server) bool { return listens[s.ConnectionID] }); i >= 0 {
+		return &servers[i], nil
 	}
 	return nil, nil
 }

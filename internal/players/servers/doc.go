@@ -1,8 +1,10 @@
 // Package servers knows which servers of a game listen to a room, on any node.
 //
 // A server is a connection. It listens to a share of the game's rooms (game.subscribe), to single
-// rooms (room.subscribe), or to both. Of several that listen to a room, Find returns the one that
-// has been connected the longest, so that all nodes choose the same.
+// rooms (room.subscribe), or to both. Find returns one whose share has the room; without one, one
+// that listens to the room itself, so that a tool that follows a room takes no calls from the server
+// that plays it. Of several it is the one that has been connected the longest, so all nodes choose
+// the same.
 //
 // # Leases
 //

@@ -126,17 +126,23 @@ func TestTheOldestOfSeveralListenersIsAsked(t *testing.T) {
 		b.listen("third", all)
 		for _, n := range []*node{a, b} {
 			n.wantSoon(of0, "first")
-			n.wantSoon(of1, "second")
+			n.wantSoon(of1, "third") // a share comes before a single room
 			n.wantSoon("elsewhere", ownerOf("elsewhere"))
 		}
-		b.LeaveRoom("second", of1)
-		for _, n := range []*node{a, b} {
-			n.wantSoon(of1, "third")
-		}
 		testkit.Check(t, a.Listen(t.Context(), "first", servers.Share{}), "listen to nothing")
+		testkit.Check(t, a.ListenToRooms(t.Context(), "first", of0), "listen to a room")
+		a.wantSoon(of0, "third")
+		b.Close("third")
+		for _, n := range []*node{a, b} {
+			n.wantSoon(of0, "first")
+			n.wantSoon(of1, "second")
+			n.wantSoon("elsewhere", "none")
+		}
+		b.LeaveRoom("second", of1)
+		a.wantSoon(of1, "none")
+		a.LeaveRoom("first", of0)
 		a.wantSoon(of0, "second")
 		b.Close("second")
-		b.Close("third")
 		a.wantSoon(of0, "none")
 		if left := db.Client.Exists(t.Context(), keys.GameServers(1), keys.GameServerRooms(1, "second")).Val(); left != 0 {
 			t.Errorf("%d keys are left", left)

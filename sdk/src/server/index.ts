@@ -8,7 +8,7 @@ import { hasRoom, parseShare } from "./share.js";
 import type { Call, Kind, Positions, RoomRef, Server, ServerOptions, ServerState } from "./types.js";
 
 export { ParlorError } from "../errors.js";
-export { filePositions } from "./positions.js";
+export { filePositions } from "./files.js";
 export { verifyWebhook, type Webhook, type WebhookHeaders } from "./webhook.js";
 export type { Code } from "../generated/codes.js";
 export type * from "./types.js";

@@ -83,12 +83,17 @@ type FeedRoomType =
   | "room.disputed" | "room.finished" | "room.cancelled" | "room.rematch";
 type FeedTournamentType = Exclude<Extract<keyof ServiceEvents, `tournament.${string}`>, "tournament.snapshot">;
 
-/** The events that a server hears, by type. */
+/**
+ * The events that a server hears, by type. Of the kind `rooms`: room.created, room.started, room.result, room.disputed,
+ * room.finished, room.cancelled and room.rematch; of `seats`: room.joined, room.left, room.ready and
+ * room.host_changed; of `tournaments`: those of tournaments. Their data is that of the players' events.
+ */
 export type ServerEvents = {
   [T in FeedRoomType]: FeedRoomEvent<T, ServiceEvents[T]>;
 } & {
   [T in FeedTournamentType]: FeedTournamentEvent<T, ServiceEvents[T]>;
 } & {
+  /** An entry of the ledger, within a second: of the kind `money`. */
   "ledger.entry": LedgerEvent;
   /** Where the connection stands now. */
   state: ServerState;

@@ -1,10 +1,10 @@
 // The game's server. Players call it, it decides, and the service pays. The table is in the room's shared
 // state, which players cannot write, so this program keeps nothing: start and stop it at any time, or
 // start several, each with its SHARE: "0/2" and "1/2" are the two halves of the rooms.
-import { GameError, server as connect } from "@parlor-games/sdk/server";
+import * as Parlor from "@parlor-games/sdk/server";
 
 const allStones = 12;
-const server = connect({ url: process.env.URL, key: process.env.SERVER_KEY, share: process.env.SHARE });
+const server = Parlor.server({ url: process.env.URL, key: process.env.SERVER_KEY, share: process.env.SHARE });
 
 /** Returns a room with its table: how many stones are left, and whose turn it is. */
 async function read(roomId) {
@@ -28,8 +28,8 @@ server.on("room.started", async ({ roomId }) => {
 server.onCall("take", async ({ roomId, from, payload }) => {
   const { room, players, stones, next } = await read(roomId);
   const taken = payload?.stones;
-  if (room.status !== "STARTED" || from !== next) throw new GameError("not_your_turn", "It is the other player's turn.");
-  if (!(Number.isInteger(taken) && taken >= 1 && taken <= Math.min(3, stones))) throw new GameError("wrong_number");
+  if (room.status !== "STARTED" || from !== next) throw new Parlor.GameError("not_your_turn", "It is the other player's turn.");
+  if (!(Number.isInteger(taken) && taken >= 1 && taken <= Math.min(3, stones))) throw new Parlor.GameError("wrong_number");
   const left = { stones: stones - taken, next: players.find((player) => player !== from) };
   await server.setState(roomId, left, { version: room.shared?.version ?? 0 }); // refused, if another move was first
   await settle(roomId);

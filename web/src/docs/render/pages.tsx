@@ -20,7 +20,7 @@ import { readSDK } from "./sdk_types";
 const groups = [
   { title: "Start", folder: "start", order: ["index", "script-tag", "vite", "react", "phaser", "canvas", "node"] },
   { title: "Make a game", folder: "", order: ["first-game", "first-leaderboard", "first-tournament", "origins"] },
-  { title: "Recipes", folder: "recipes", order: ["turn-based", "arena", "duel", "consensus"] },
+  { title: "Recipes", folder: "recipes", order: ["turn-based", "arena", "duel", "consensus", "game-server"] },
   { title: "Engines", folder: "engines", order: [] as string[] },
 ];
 

@@ -26,6 +26,11 @@ const sources: AreaSource[] = [
     subjects: { createTournaments: "", Tournaments: "tournaments" },
   },
   { name: "binary", title: "Messages as bytes", files: ["src/binary.ts"], subjects: { createBinaryLane: "", BinaryLane: "lane" } },
+  {
+    name: "server", title: "Game servers",
+    files: ["index", "types", "webhook", "files"].map((name) => `src/server/${name}.ts`),
+    subjects: { server: "", Server: "server", ServerEvents: "", GameError: "error", verifyWebhook: "", filePositions: "" },
+  },
   { name: "errors", title: "Errors", files: ["src/errors.ts", "src/generated/codes.ts"], subjects: { ParlorError: "error" } },
   { name: "debug", title: "Devtools", files: ["src/devtools/types.ts"], subjects: { Debug: "parlor.debug" } },
   // Every function that the package for React exports is a subject.
