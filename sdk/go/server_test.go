@@ -499,7 +499,10 @@ func TestAWatchedRoomIsHeardUntilItEnds(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
-		{}, {URL: "parlor.example", Key: "k"}, {URL: "ws://parlor.example", Key: "k"}, {URL: "http://parlor.example"},
+		{},
+		{URL: "parlor.example", Key: "k"},
+		{URL: "ws://parlor.example", Key: "k"},
+		{URL: "http://parlor.example"},
 		{URL: "http://parlor.example", Key: "k", Share: &Share{Of: 2, Index: 2}},
 		{URL: "http://parlor.example", Key: "k", Share: &Share{Of: 65}},
 	} {

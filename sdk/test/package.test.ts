@@ -22,6 +22,15 @@ describe("dist", () => {
     }
   });
 
+  it("has an entry point for game servers of at most 8 KiB, compressed, the same in both formats", async () => {
+    const names = ["GameError", "ParlorError", "filePositions", "server", "verifyWebhook"];
+    for (const name of ["server.v1.mjs", "server.v1.cjs"]) {
+      expect(gzipSync(read(`dist/${name}`), { level: 9 }).length).toBeLessThanOrEqual(8 << 10);
+    }
+    expect(Object.keys(await import("../dist/server.v1.mjs" as string)).sort()).toEqual(names);
+    expect(Object.keys(createRequire(import.meta.url)("../dist/server.v1.cjs")).sort()).toEqual(names);
+  });
+
   it("has devtools of at most 10 KiB, compressed, also under the name that the core loads", () => {
     expect(gzipSync(read("dist/devtools.v1.js"), { level: 9 }).length).toBeLessThanOrEqual(10 << 10);
     expect(read("dist/debug.v1.js")).toBe(read("dist/devtools.v1.js"));

@@ -158,14 +158,14 @@ it.each(["react", "phaser"])("the game of %s, built, on `parlor dev`", async (te
   rmSync(join(game, "node_modules"), { recursive: true });
 }, 3 * minutes);
 
-it("the lines that `parlor init` prints lead to two windows that play", async () => {
-  const home = join(folder, "home");
+/** Follows the lines that `parlor init` prints, up to a page that waits for players. */
+async function followInit(home: string, ...args: string[]) {
   mkdirSync(home);
   copyFileSync(program, join(home, "parlor"));
   const [port, redisPort, pagePort] = [await freePort(), await freePort(), await freePort()];
   const page = `http://localhost:${pagePort}`;
   const ports = ["--port", `${port}`, "--redis-port", `${redisPort}`, "--origins", page];
-  const printed = run(home, "./parlor", "init", "my-game", ...ports).trim().split("\n");
+  const printed = run(home, "./parlor", "init", "my-game", ...ports, ...args).trim().split("\n");
   const after = (comment: string) => {
     const start = printed.findIndex((line) => line.startsWith(comment)) + 1;
     expect(start).toBeGreaterThan(0);
@@ -174,9 +174,23 @@ it("the lines that `parlor init` prints lead to two windows that play", async ()
   };
   expect(after("# The node, with Docker")).toEqual(["cd my-game", "docker compose up -d --build"]);
   await paste(home, ["export PARLOR_INTERNAL_LISTEN=127.0.0.1:0", ...after("# or without it")], /"made the first game"/);
-  const steps = after("# The game");
+  if (args.includes("--server")) await paste(home, after("# The game's server"), /online/);
+  const steps = after("# The game, in another shell");
   expect(steps.pop()).toBe("npm run dev");
   await paste(home, [...steps, `npm run dev -- --port ${pagePort} --strictPort`], /Local:/);
+  return { port, page };
+}
+
+it("the lines that `parlor init --server node` prints lead to a server that decides", async () => {
+  const home = join(folder, "served");
+  const { page } = await followInit(home, "--server", "node");
+  await playForAStake(page);
+  run(join(home, "my-game/game"), "npm", "run", "build"); // checks the types too
+}, 3 * minutes);
+
+it("the lines that `parlor init` prints lead to two windows that play", async () => {
+  const home = join(folder, "home");
+  const { port, page } = await followInit(home);
   await playForAStake(page);
   run(join(home, "my-game/game"), "npm", "run", "build"); // checks the types too
 

@@ -1,8 +1,8 @@
 // Command server is the game's server: players call it, it decides, and the service pays.
 //
 // The table is in the room's shared state, which players cannot write, so this program keeps
-// nothing: start and stop it at any time, or start several, each with its SHARE: "0/2" and "1/2" are
-// the two halves of the rooms.
+// nothing: start and stop it at any time, or start several, each with its SHARE: "0/2" and "1/2"
+// are the two halves of the rooms.
 package main
 
 import (

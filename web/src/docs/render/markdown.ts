@@ -1,6 +1,7 @@
 // Markdown as HTML: headings with ids, code with classes for colours, links that lead to pages.
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
+import go from "highlight.js/lib/languages/go";
 import ini from "highlight.js/lib/languages/ini";
 import json from "highlight.js/lib/languages/json";
 import typescript from "highlight.js/lib/languages/typescript";
@@ -8,7 +9,7 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { Marked } from "marked";
 
-const languages = { bash, ini, json, typescript, xml, yaml };
+const languages = { bash, go, ini, json, typescript, xml, yaml };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
 
 const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
