@@ -100,7 +100,7 @@ const (
 	serverTemplateFolder = "create/servers" // its folder game has what replaces files of a template
 )
 
-// serverCommands are the commands that start a game's server in its folder, by what it is written in.
+// serverCommands are the commands that start a game's server in its folder, by its language.
 var serverCommands = map[string][]string{
 	"node": {"npm install", "npm start"},
 	"go":   {"go run ."},
