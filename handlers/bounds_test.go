@@ -343,7 +343,7 @@ var queryBases = func() map[string]queryBase {
 		"GET " + list: "ann", "GET /api/v1/user-balance/ledger": "ann", "GET /api/v1/user-assets": "ann",
 		"GET /api/v1/game-assets": "ann", "GET /api/v1/leaderboards": "ann", "GET " + board: "ann",
 		"GET /api/v1/admin/games/{gameId}/webhooks/{webhookId}/deliveries": "server",
-		"GET " + board + "/entries": "ann", "GET " + board + "/entries/around": "ann",
+		"GET " + board + "/entries":                                        "ann", "GET " + board + "/entries/around": "ann",
 		"GET " + board + "/entries/friends": "ann", "GET " + board + "/entries/{userId}": "ann",
 		"GET " + board + "/league": "ann", "GET " + board + "/seasons": "ann",
 		"GET /api/v1/admin/games/{gameId}/leaderboards": "operator",
