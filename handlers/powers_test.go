@@ -16,7 +16,8 @@ func (f *fixture) gamePath() string { return fmt.Sprintf("/api/v1/admin/games/%d
 func TestAServerKeyChangesOnlyWhatIsTheServers(t *testing.T) {
 	f := newGameFixture(t)
 	f.expect(200, "PATCH", f.gamePath(), f.serverKey, `{"name":"Duel 2","origins":["https://b.example"],"settings":{`+
-		`"progressRules":[{"path":"gold","max":9}],"feed":true,"matchTimeoutSeconds":60,"idleTimeoutSeconds":60,"maxAgeSeconds":60}}`)
+		`"progressRules":[{"path":"gold","max":9}],"feed":true,`+
+		`"matchTimeoutSeconds":60,"idleTimeoutSeconds":60,"maxAgeSeconds":60}}`)
 	before := f.expect(200, "GET", f.gamePath(), adminKey, "")
 	for field, body := range map[string]string{
 		"welcomeGrant":                  `{"welcomeGrant":{"tokenId":"GOLD","amount":1000000}}`,

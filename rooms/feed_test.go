@@ -86,8 +86,8 @@ func (r *roomsOfAll) change(t *testing.T, f *fixture, p principal.Caller, verb s
 	}
 }
 
-// TestAFeedIsTheUnionOfItsRooms changes rooms at once, with replies that are lost, and compares each
-// feed with the lists of its rooms.
+// TestAFeedIsTheUnionOfItsRooms changes rooms at once, with replies that are lost, and compares
+// each feed with the lists of its rooms.
 func TestAFeedIsTheUnionOfItsRooms(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		var losesReplies atomic.Bool

@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/base/principal"
 	"github.com/parlor-games/parlor/internal/base/wire"
 	"github.com/parlor-games/parlor/internal/store/keys"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/domaintest"
 	"github.com/parlor-games/parlor/tests/testkit"
@@ -349,5 +350,22 @@ func (f *fixture) requireCreated(t *testing.T, room rooms.Room) {
 	t.Helper()
 	if got, err := f.service.Get(t.Context(), operator, room.RoomID); err != nil || got.Status != rooms.Created {
 		t.Fatalf("%+v, %v", got, err)
+	}
+}
+
+// Every node finds the room of a match again: its id follows from what the tournament stores.
+func TestTheRoomOfAMatchFeedsAsItsTournament(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	in, _ := f.newMatch(2, time.Hour)
+	id := func(hasFeed *bool) string {
+		in.HasFeed = hasFeed
+		return testkit.Must(f.service.MatchRoomID(t.Context(), in))(t)
+	}
+	with, without, before := id(new(true)), id(new(false)), id(nil)
+	if !keys.RoomFeeds(with) || keys.RoomFeeds(without) || with == without || before != with && before != without {
+		t.Errorf("with a feed %s, without %s, of a build before feeds %s", with, without, before)
+	}
+	if in.HasFeed = new(true); f.openMatch(t, in).RoomID != with {
+		t.Error("the room has another id")
 	}
 }

@@ -856,9 +856,9 @@ func (m *model) drawFeed() bool {
 	return m.fixture.Settings.Feed
 }
 
-// requireFeeds requires that the feeds got the events since the last time of the rooms that feed, of
-// the kinds that feeds have, in the order of each room, and nothing else. known is how many events
-// of each room had been compared.
+// requireFeeds requires that the feeds got the events since the last time of the rooms that feed,
+// of the kinds that feeds have, in the order of each room, and nothing else. known is how many
+// events of each room had been compared.
 func (m *model) requireFeeds(feeds map[string]*redis.StringSliceCmd, known map[*modelRoom]int) {
 	m.t.Helper()
 	got := map[string][]string{}

@@ -597,7 +597,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 			"000000000000-4000-8000-0000-00000000":                         apierror.InvalidRequest,
 			"0000000g-0000-4000-8000-000000000000":                         apierror.InvalidRequest,
 			"00000000-0000-4000-8000-000000000000":                         apierror.RoomNotFound,
-			"ffffffff-ffff-8000-8000-ffffffffffff":                         apierror.RoomNotFound, // of a shard that does not exist
+			"ffffffff-ffff-8000-8000-ffffffffffff":                         apierror.RoomNotFound, // there is no such shard
 			keys.NewRoomID(keys.FreeShard(0), time.Now(), false):           apierror.RoomNotFound,
 			keys.NewRoomID(keys.EconomyShard(f.GameID), time.Now(), false): apierror.RoomNotFound,
 		} {

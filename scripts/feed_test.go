@@ -86,9 +86,9 @@ func TestARoomWithAFeedAppendsWhatItEmits(t *testing.T) {
 	})
 }
 
-// requireFeed compares the feed after an example with the lists of the rooms and tournaments, as far
-// as these are still there: every event of a kind that feeds have is in the feed once, in the order
-// of its own list. The call that is sent again appends nothing.
+// requireFeed compares the feed after an example with the lists of the rooms and tournaments, as
+// far as these are still there: every event of a kind that feeds have is in the feed once, in the
+// order of its own list. The call that is sent again appends nothing.
 func requireFeed(t *testing.T, e example, c call) {
 	t.Helper()
 	list := keys.Feed(c.shard, c.f.id)

@@ -615,7 +615,8 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"user": name, "room_id": r.id, "code": r.code, "settings": "", "document": "{}", "id_step": 16, "id_offset": 1,
 		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "is_ready": 1, "target": "",
 		"ban": 0, "users": name, "placements": "", "rake": 0, "computed_for": "", "fence": 1, "events_ms": 600_000,
-		"new_room_id": r.roomID(r.shard, "rematch-of-"+r.id), "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
+		"new_room_id":  r.roomID(r.shard, "rematch-of-"+r.id),
+		"was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
 		"window_ms": 120_000, "losers": "", "effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
 	})
 	c.shard = r.shard

@@ -6,8 +6,9 @@ KEYS[feed_place - 1], KEYS[feed_place] = nil, nil
 local fed_seq, fed_nonce, fed_type, fed_now, fed_values -- of the event that was formatted last
 
 -- append_to_feed appends the event that was formatted last and publishes it, as
--- "<number>-<nonce>|<type>|<ms>|<room or tournament>|<seq>|<values>". Turns are left out, and events
--- of a room whose id says that it does not feed. A broken feed stops no room: its readers notice.
+-- "<number>-<nonce>|<type>|<ms>|<room or tournament>|<seq>|<values>". Turns are left out, and
+-- events of a room whose id says that it does not feed. A broken feed stops no room: its readers
+-- notice.
 local function append_to_feed(publish, events_key)
   if fed_type == 'room.turn' then return end
   local id = string.sub(events_key, -43, -8)

@@ -35,8 +35,8 @@ type Script struct {
 
 // WithFeed returns the script for a room or a tournament that feeds its game's server. It takes the
 // head of the feed and the feed behind all other keys, and appends there what it emits. It is
-// another text, so that rooms without a feed pay nothing. It is nil for a script that emits no event
-// which feeds have.
+// another text, so that rooms without a feed pay nothing. It is nil for a script that emits no
+// event which feeds have.
 func (s *Script) WithFeed() *Script { return s.withFeed }
 
 // withoutFeed lists the scripts that emit only events which no feed has.

@@ -565,3 +565,38 @@ func TestAFeedThatOnePersonFillsAloneIsNotThatOfABoardWithPrizes(t *testing.T) {
 		}
 	}
 }
+
+func TestAGameHasAFeedWhileItIsSetOrAWebhookIsActive(t *testing.T) {
+	db := redistest.Single(t)
+	s := open(db)
+	g, serverKey := create(t, s, games.Definition{})
+	wants := func(want bool, webhooks int) {
+		t.Helper()
+		for _, of := range []*games.Service{s, open(db)} { // another node, too
+			got := testkit.Must(of.Find(t.Context(), g.ID))(t)
+			if got.HasFeed() != want || got.ActiveWebhooks != webhooks {
+				t.Errorf("a feed: %v, want %v; %d webhooks, want %d", got.HasFeed(), want, got.ActiveWebhooks, webhooks)
+			}
+		}
+	}
+	wants(false, 0)
+	server := principal.Caller{Role: principal.Server, GameID: g.ID}
+	set := func(caller principal.Caller, feed bool) {
+		t.Helper()
+		in := games.PatchInput{Settings: games.SettingsPatch{Feed: &feed}}
+		testkit.Must(s.Patch(t.Context(), caller, g.ID, in))(t)
+	}
+	set(server, true)
+	wants(true, 0)
+	testkit.Check(t, s.SetActiveWebhooks(t.Context(), g.ID, 2))
+	set(operator, false)
+	wants(true, 2)
+	if _, err := s.FindByServerKey(t.Context(), serverKey); err != nil {
+		t.Errorf("the number of webhooks hides the server key: %v", err)
+	}
+	testkit.Check(t, s.SetActiveWebhooks(t.Context(), g.ID, 0))
+	wants(false, 0)
+	if err := s.SetActiveWebhooks(t.Context(), g.ID+99, 1); !errors.Is(err, apierror.GameNotFound) {
+		t.Errorf("a game that does not exist: %v", err)
+	}
+}

@@ -287,7 +287,8 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
 // a server may change the rules for saves and for the state of rooms, the time-outs of rooms, the
-// leaderboards that they feed and whether they feed the server. The settling side of a room decides where money goes.
+// leaderboards that they feed and whether they feed the server. The settling side of a room decides
+// where money goes.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

@@ -528,9 +528,9 @@ func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 // form. The newest 4,096 to 5,119 stay, and what some webhook has not delivered, up to 100,000.
 func Feed(s Shard, gameID int64) string { return s.key(feedName(s, gameID)) }
 
-// FeedHead (hash, no expiry) is what is known of a Feed: "seq" the number of its last entry, "since"
-// (ms) when its first one was written, "kept" the number of the last entry that every active
-// webhook has delivered, absent when none waits.
+// FeedHead (hash, no expiry) is what is known of a Feed: "seq" the number of its last entry,
+// "since" (ms) when its first one was written, "kept" the number of the last entry that every
+// active webhook has delivered, absent when none waits.
 func FeedHead(s Shard, gameID int64) string { return s.key(feedName(s, gameID), ":head") }
 
 func feedName(s Shard, gameID int64) string {
