@@ -62,6 +62,8 @@ export type ServiceCode =
   | "tournament_not_found"
   /** 404: The tournament has no such match */
   | "match_not_found"
+  /** 404: The game has no such webhook */
+  | "webhook_not_found"
   /** 404: The save slot keeps no such version */
   | "save_version_not_found"
   /** 405: The method is not allowed here */
