@@ -336,13 +336,14 @@ var queryBases = func() map[string]queryBase {
 		entry = "/api/v1/admin/games/{gameId}/leaderboards/{board}/entries/{userId}"
 	)
 	fill := strings.NewReplacer("{board}", "top", "{tournamentId}", "<tour>", "{gameId}", "<game>", "{userId}", "<ann>",
-		"{roomId}", "<room>")
+		"{roomId}", "<room>", "{webhookId}", "<webhook>")
 	bases := map[string]queryBase{}
 	for operation, as := range map[string]string{
 		"GET /api/v1/me/limits": "ann", "GET /api/v1/friends": "ann", "GET /api/v1/game-session/get": "server",
 		"GET " + list: "ann", "GET /api/v1/user-balance/ledger": "ann", "GET /api/v1/user-assets": "ann",
 		"GET /api/v1/game-assets": "ann", "GET /api/v1/leaderboards": "ann", "GET " + board: "ann",
-		"GET " + board + "/entries": "ann", "GET " + board + "/entries/around": "ann",
+		"GET /api/v1/admin/games/{gameId}/webhooks/{webhookId}/deliveries": "server",
+		"GET " + board + "/entries":                                        "ann", "GET " + board + "/entries/around": "ann",
 		"GET " + board + "/entries/friends": "ann", "GET " + board + "/entries/{userId}": "ann",
 		"GET " + board + "/league": "ann", "GET " + board + "/seasons": "ann",
 		"GET /api/v1/admin/games/{gameId}/leaderboards": "operator",

@@ -4,8 +4,8 @@
 -- KEYS      1 state  2 attempts  3 parked
 -- ARGV      1 nonce  2 fence: of the leader  3 round: of the state that the leader read
 --           4 most_attempts: that are kept  5 most_parked: that are kept  6 attempts_count
---           7 parked_count  then the attempts, the parked entries, and pairs of a field of the state
---           and its value, '' for a field that goes
+--           7 parked_count  then the attempts, the parked entries, and pairs of a field of the
+--           state and its value, '' for a field that goes
 -- CONFIRM   no: what is lost is delivered again
 -- RETURNS   ok stale
 -- INVARIANT a leader with an older fence changes nothing, and neither does one that has not read

@@ -15,8 +15,8 @@ import (
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-// BenchmarkDeliveries sends b.N events of 1,000 rooms to one target whose response comes at once. The
-// CPU is that of this process, which is the node and the receiver.
+// BenchmarkDeliveries sends b.N events of 1,000 rooms to one target whose response comes at once.
+// The CPU is that of this process, which is the node and the receiver.
 func BenchmarkDeliveries(b *testing.B) {
 	in := installOn(b, redistest.Single(b), "")
 	var got atomic.Int64

@@ -280,7 +280,8 @@ func (s store) commit(ctx context.Context, gameID int64, webhookID string, p pro
 		keys.WebhookState(gameID, webhookID), keys.WebhookAttempts(gameID, webhookID), keys.WebhookParked(gameID, webhookID),
 	}
 	return s.run(ctx, scripts.WebhookCommit, names, scripts.WebhookCommitArgs{
-		Nonce: idempotency.NewNonce(), Fence: p.fence, Round: p.round, MostAttempts: maxAttemptsKept, MostParked: maxParkedKept,
+		Nonce: idempotency.NewNonce(), Fence: p.fence, Round: p.round,
+		MostAttempts: maxAttemptsKept, MostParked: maxParkedKept,
 		AttemptsCount: len(p.attempts), ParkedCount: len(p.parked),
 	}.List(rest...)...)
 }
