@@ -64,6 +64,8 @@ export type ServiceCode =
   | "match_not_found"
   /** 404: No such call waits for an answer of this server */
   | "call_not_found"
+  /** 404: The game has no such webhook */
+  | "webhook_not_found"
   /** 404: The save slot keeps no such version */
   | "save_version_not_found"
   /** 405: The method is not allowed here */

@@ -1161,6 +1161,127 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * @description rooms: how rooms begin, go on and end; seats: who is in them; tournaments; money: every entry of
+         * the ledger but those that an event of a room tells
+         */
+        WebhookKinds: ("rooms" | "seats" | "tournaments" | "money")[];
+        /** @description https and public; other networks as the installation allows them */
+        WebhookURL: string;
+        WebhookInput: {
+            url: components["schemas"]["WebhookURL"];
+            kinds: components["schemas"]["WebhookKinds"];
+            description?: string;
+            /** @default true */
+            active?: boolean;
+        };
+        WebhookPatch: {
+            /**
+             * Format: int64
+             * @description The version that the caller read; 0 or none changes whichever is newest
+             */
+            version?: number;
+            url?: components["schemas"]["WebhookURL"];
+            kinds?: components["schemas"]["WebhookKinds"];
+            description?: string;
+            active?: boolean;
+        };
+        WebhookReplay: {
+            /**
+             * Format: date-time
+             * @description Every stored event since then
+             */
+            from?: string;
+            /** @description For each feed the position that the next event follows: {"r0": "12-ab"} */
+            positions?: {
+                [key: string]: string;
+            };
+            /** @description What was given up */
+            parked?: boolean;
+        };
+        Webhook: {
+            /** @example wh_v7vurd6xw6ccxag3j7g3at6l74 */
+            webhookId: string;
+            /** Format: int64 */
+            gameId: number;
+            url: string;
+            kinds: components["schemas"]["WebhookKinds"];
+            description: string;
+            active: boolean;
+            createdAt: components["schemas"]["Time"];
+            /** Format: int64 */
+            version: number;
+            /**
+             * @description failing: an event waits after a failure; disabled: nothing is sent
+             * @enum {string}
+             */
+            state: "ok" | "failing" | "disabled";
+            /** @description Age of the oldest event that waits, 0 for none */
+            lagSeconds: number;
+            /** @description Rooms that have failed and are tried again */
+            waitingRooms: number;
+            /**
+             * Format: int64
+             * @description Events that were given up after 24 hours
+             */
+            parked: number;
+            /** @description What was wrong with the last attempt that failed, or why the webhook is disabled */
+            lastError: string | null;
+        };
+        WebhookWithSecret: {
+            /** @example wh_v7vurd6xw6ccxag3j7g3at6l74 */
+            webhookId: string;
+            /** Format: int64 */
+            gameId: number;
+            url: string;
+            kinds: components["schemas"]["WebhookKinds"];
+            description: string;
+            active: boolean;
+            createdAt: components["schemas"]["Time"];
+            /** Format: int64 */
+            version: number;
+            /**
+             * @description failing: an event waits after a failure; disabled: nothing is sent
+             * @enum {string}
+             */
+            state: "ok" | "failing" | "disabled";
+            /** @description Age of the oldest event that waits, 0 for none */
+            lagSeconds: number;
+            /** @description Rooms that have failed and are tried again */
+            waitingRooms: number;
+            /**
+             * Format: int64
+             * @description Events that were given up after 24 hours
+             */
+            parked: number;
+            /** @description What was wrong with the last attempt that failed, or why the webhook is disabled */
+            lastError: string | null;
+            /**
+             * @description For the library that verifies messages
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret: string;
+        };
+        WebhookAttempt: {
+            at: components["schemas"]["Time"];
+            /** @enum {string} */
+            state: "delivered" | "failed" | "parked" | "test";
+            /** @description The header webhook-id */
+            id: string;
+            /** @example room.started */
+            type: string;
+            /** @description Of the room or the tournament; empty for none */
+            roomId: string;
+            /** @description From 1 */
+            attempt: number;
+            /** @description Of the response; 0 for none */
+            status: number;
+            /** Format: int64 */
+            milliseconds: number;
+            error: string | null;
+            /** @description Its first 200 bytes */
+            response: string;
+        };
         GameActivitySample: {
             /** Format: date-time */
             at: string;
