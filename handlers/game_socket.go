@@ -42,7 +42,8 @@ var feedKinds = map[string]feedKind{
 	moneyName: moneyKind,
 }
 
-// shareInput is the part of the rooms that a server hears: those whose rooms.ShareNumber modulo of is the index.
+// shareInput is the part of the rooms that a server hears: those whose rooms.ShareNumber modulo of
+// is the index.
 type shareInput struct {
 	Of    int `json:"of"`
 	Index int `json:"index"`
@@ -123,7 +124,7 @@ type gameSubscribedData struct {
 	Since    map[string]*time.Time  `json:"since"`    // of its first event; null: it has none yet
 }
 
-// subscribeToGame subscribes to the feeds of the server's game. It replaces the subscription before.
+// subscribeToGame subscribes to the feeds of the server's game. It replaces the last subscription.
 func subscribeToGame(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *gameSubscribeInput,
 ) (any, error) {
@@ -261,7 +262,8 @@ func (m moneySource) ReadFrom(ctx context.Context, number int64, count int) ([]r
 		}
 		entries[i].Tag = rooms.ShareNumber(strconv.FormatInt(playerOf(&e.Entry), 10))
 		entries[i].JSON, err = wire.Marshal(ledgerEntryEvent{
-			ledgerEntryType, moneyName, e.Position, e.Entry.At, wallet.ExportedEntry{GameID: m.caller.GameID, Entry: e.Entry},
+			ledgerEntryType, moneyName, e.Position, e.Entry.At,
+			wallet.ExportedEntry{GameID: m.caller.GameID, Entry: e.Entry},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("encode an entry of the ledger: %w", err)

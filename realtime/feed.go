@@ -11,8 +11,8 @@ import (
 // A feed is a topic with many events, of which each subscriber gets some. An entry is rendered once
 // for the node, and a frame is encoded once for all subscribers with the same filter. The buffer of
 // a feed is larger than that of other topics. A subscriber that is behind it reads the list, in
-// pages that it shares with others. So it resumes from any entry that the list has, and the speed of
-// one subscriber does not matter to others. Where the list has lost its position, it gets
+// pages that it shares with others. So it resumes from any entry that the list has, and the speed
+// of one subscriber does not matter to others. Where the list has lost its position, it gets
 // Feed.EncodeGap and the events from then on.
 
 // Feed is what the subscriptions of a feed have in common. Its functions must not block.
@@ -20,8 +20,8 @@ type Feed struct {
 	// Source is where the entries are; nil: in the list and the channel of the topic.
 	Source Source
 	// Render appends the event of an entry as JSON and returns its type, and a tag for filters. No JSON
-	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is not
-	// called with a Source, whose entries are events.
+	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is
+	// not called with a Source, whose entries are events.
 	Render func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error)
 	// EncodePosition returns the frame for a subscriber that was told no position for a while, since
 	// its filter did not select the events.

@@ -58,8 +58,9 @@ func (s activeSeats) has(user int64) bool {
 	return found
 }
 
-// AuthorizeMessage decides whether a player or a server of the game may send a message, and to whom,
-// and builds its event. Of players only active ones may send, and only they receive. It returns forbidden, invalid_request, room_not_found,
+// AuthorizeMessage decides whether a player or a server of the game may send a message, and to
+// whom, and builds its event. Of players only active ones may send, and only they receive. It
+// returns forbidden, invalid_request, room_not_found,
 // payload_too_large, and not_participant with a field error for each recipient that is not seated.
 func (s *Service) AuthorizeMessage(
 	ctx context.Context, caller principal.Caller, in MessageInput, cache SeatCache,
