@@ -14,8 +14,8 @@ import (
 	"github.com/parlor-games/parlor/internal/money/wallet"
 	"github.com/parlor-games/parlor/internal/players/servers"
 	"github.com/parlor-games/parlor/internal/store/events"
-	"github.com/parlor-games/parlor/internal/store/feed"
 	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/rooms"
 )
 
 // maxShares bounds how many servers divide the rooms of a game.
@@ -42,7 +42,8 @@ var feedKinds = map[string]feedKind{
 	moneyName: moneyKind,
 }
 
-// shareInput is the part of the rooms that a server hears: those whose feed.ShareOf is the index.
+// shareInput is the part of the rooms that a server hears: those whose rooms.ShareNumber modulo of
+// is the index.
 type shareInput struct {
 	Of    int `json:"of"`
 	Index int `json:"index"`
@@ -104,7 +105,7 @@ func (f feedFilter) callShare() servers.Share {
 	return servers.Share{Of: int(f.of), Index: int(f.index)}
 }
 
-// forRealtime returns the filter for events whose tag is their feed.ShareNumber. A gap is selected
+// forRealtime returns the filter for events whose tag is their rooms.ShareNumber. A gap is selected
 // by every filter.
 func (f feedFilter) forRealtime() realtime.Filter {
 	return realtime.Filter{Key: f, Match: func(eventType string, share uint32) bool {
@@ -123,7 +124,7 @@ type gameSubscribedData struct {
 	Since    map[string]*time.Time  `json:"since"`    // of its first event; null: it has none yet
 }
 
-// subscribeToGame subscribes to the feeds of the server's game. It replaces the subscription before.
+// subscribeToGame subscribes to the feeds of the server's game. It replaces the last subscription.
 func subscribeToGame(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *gameSubscribeInput,
 ) (any, error) {
@@ -157,7 +158,7 @@ func subscribeToGame(
 		if data.Since[f.Name] = nil; !f.Since.IsZero() {
 			data.Since[f.Name] = new(f.Since.UTC())
 		}
-		subscribe(f.Name, f.Topic, newFeed(f.Name))
+		subscribe(f.Name, f.Topic, newFeed(f))
 	}
 	if money := moneyTopic(s.caller.GameID); filter.kinds&moneyKind != 0 {
 		subscribe(moneyName, money, s.server.newMoneyFeed(s.caller.GameID))
@@ -198,16 +199,16 @@ func unsubscribeFromGame(
 
 // newFeed returns how the entries of a feed become events. An entry that this node cannot read is a
 // gap: the server reads the rooms anew.
-func newFeed(name string) *realtime.Feed {
+func newFeed(of rooms.Feed) *realtime.Feed {
 	return &realtime.Feed{
 		Render: func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error) {
-			e, err := feed.Parse(entry)
+			e, err := of.AppendEvent(b, entry)
 			if err != nil {
-				return append(b, feedFrame(gapType, name)(e.Position)...), gapType, 0, err
+				return append(b, feedFrame(gapType, of.Name)(e.Position)...), gapType, 0, err
 			}
-			return e.AppendJSON(b, name), e.Type, feed.ShareNumber(e.ID), nil
+			return e.JSON, e.Type, e.Share, nil
 		},
-		EncodePosition: feedFrame(positionType, name), EncodeGap: feedFrame(gapType, name),
+		EncodePosition: feedFrame(positionType, of.Name), EncodeGap: feedFrame(gapType, of.Name),
 	}
 }
 
@@ -259,9 +260,10 @@ func (m moneySource) ReadFrom(ctx context.Context, number int64, count int) ([]r
 		if e.Entry.IsOfARoom() {
 			continue
 		}
-		entries[i].Tag = feed.ShareNumber(strconv.FormatInt(playerOf(&e.Entry), 10))
+		entries[i].Tag = rooms.ShareNumber(strconv.FormatInt(playerOf(&e.Entry), 10))
 		entries[i].JSON, err = wire.Marshal(ledgerEntryEvent{
-			ledgerEntryType, moneyName, e.Position, e.Entry.At, wallet.ExportedEntry{GameID: m.caller.GameID, Entry: e.Entry},
+			ledgerEntryType, moneyName, e.Position, e.Entry.At,
+			wallet.ExportedEntry{GameID: m.caller.GameID, Entry: e.Entry},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("encode an entry of the ledger: %w", err)

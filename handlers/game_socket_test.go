@@ -154,7 +154,8 @@ func TestServersHearTheMoneyOfTheirGame(t *testing.T) {
 	f.credit(ann, "gift")
 	for _, server := range []*testSocket{s, second} {
 		e := server.expectEvent("ledger.entry")
-		if e.Feed != "money" || e.data("reason") != "gift" || e.data("gameId") != float64(f.game) || e.data("tokenId") != "GOLD" {
+		if e.Feed != "money" || e.data("reason") != "gift" || e.data("gameId") != float64(f.game) ||
+			e.data("tokenId") != "GOLD" {
 			t.Errorf("the entry is %s", e.raw)
 		}
 		at["money"] = e.Position

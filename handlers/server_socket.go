@@ -79,8 +79,8 @@ var serverOperations = map[string]string{
 	"/api/v1/game-session/turn":   "room.turn.set",
 }
 
-// replyOf returns the data of the reply to an operation: what the player's message of the type gets,
-// else the room.
+// replyOf returns the data of the reply to an operation: what the player's message of the type
+// gets, else the room.
 func replyOf(messageType string, room *rooms.Room) any {
 	switch messageType {
 	case "room.state.set":

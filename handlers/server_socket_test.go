@@ -72,7 +72,8 @@ func TestServerOpensASocketByItsKeyOrByATicketOfIt(t *testing.T) {
 		}
 	}
 	_, hasUser := hello.Data["userId"]
-	if hello.Data["gameId"] != float64(f.game) || hello.Data["role"] != "server" || hello.Data["protocol"] != 1. || hasUser {
+	if hello.Data["gameId"] != float64(f.game) || hello.Data["role"] != "server" || hello.Data["protocol"] != 1. ||
+		hasUser {
 		t.Errorf("hello is %s", hello.raw)
 	}
 	ticket := f.expect(200, "POST", "/api/v1/auth/ticket", f.serverKey, "").text("ticket")
@@ -92,7 +93,9 @@ func TestServerHasNoMessagesOfPlayers(t *testing.T) {
 		s.expectError("invalid_request", messageType, "{}")
 	}
 	player := f.dialRealtime(f.guest("Ann"))
-	for _, messageType := range []string{"room.start", "room.finish", "room.cancel", "game.subscribe", "game.unsubscribe"} {
+	for _, messageType := range []string{
+		"room.start", "room.finish", "room.cancel", "game.subscribe", "game.unsubscribe",
+	} {
 		player.expectError("invalid_request", messageType, "{}")
 	}
 	player.send(`{"id":"k","type":"room.turn.set","key":"a","data":{}}`)
@@ -147,7 +150,8 @@ func TestServerFollowsAndChangesRoomsOfItsGameOnly(t *testing.T) {
 				foreign.expectError("room_not_found", operation, roomBody(room))
 			}
 			foreign.expectError("room_not_found", "room.state.set", fmt.Sprintf(`{"roomId":%q,"patch":{"a":1}}`, room))
-			foreign.expectError("room_not_found", "room.turn.set", fmt.Sprintf(`{"roomId":%q,"userId":%d,"seconds":60}`, room, ann.id))
+			foreign.expectError("room_not_found", "room.turn.set",
+				fmt.Sprintf(`{"roomId":%q,"userId":%d,"seconds":60}`, room, ann.id))
 			r := foreign.command("foreign", "room.finish", resultsBody(room, ann, bob))
 			if r.problem("code") != "room_not_found" {
 				t.Errorf("a server of another game finishes a room: %s", r.raw)

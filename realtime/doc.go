@@ -21,6 +21,10 @@
 // Beside them are state topics: they have no list. Their state is published on the node itself, and
 // a slow client gets the newest one only.
 //
+// A feed is a topic whose subscribers each get the events that their Filter selects. One that is
+// behind the buffer reads the list, in pages that it shares with others, and one whose position the
+// list has lost gets Feed.EncodeGap. A feed may have a Source in place of a list and a channel.
+//
 // Guarantees:
 //   - A client gets the events of a topic in ascending order and without a gap, or a snapshot
 //     in their place.

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/store/redisdb"
-	"github.com/redis/go-redis/v9"
 )
 
 // A feed is a topic with many events, of which each subscriber gets some. An entry is rendered once
 // for the node, and a frame is encoded once for all subscribers with the same filter. The buffer of
 // a feed is larger than that of other topics. A subscriber that is behind it reads the list, in
-// pages that it shares with others. So it resumes from any entry that the list has, and the speed of
-// one subscriber does not matter to others. Where the list has lost its position, it gets
+// pages that it shares with others. So it resumes from any entry that the list has, and the speed
+// of one subscriber does not matter to others. Where the list has lost its position, it gets
 // Feed.EncodeGap and the events from then on.
 
 // Feed is what the subscriptions of a feed have in common. Its functions must not block.
@@ -21,8 +20,8 @@ type Feed struct {
 	// Source is where the entries are; nil: in the list and the channel of the topic.
 	Source Source
 	// Render appends the event of an entry as JSON and returns its type, and a tag for filters. No JSON
-	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is not
-	// called with a Source, whose entries are events.
+	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is
+	// not called with a Source, whose entries are events.
 	Render func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error)
 	// EncodePosition returns the frame for a subscriber that was told no position for a while, since
 	// its filter did not select the events.
@@ -365,45 +364,4 @@ func (t *topic) readPage(number uint64) (*ringBuffer, error) {
 		page.events = append(page.events, render(nil, e, false)...)
 	}
 	return page, nil
-}
-
-// readRun returns up to count consecutive entries of the list, from the number from on or from the
-// first one that the list has.
-func (t *topic) readRun(ctx context.Context, from uint64, count int64) ([]entry, error) {
-	first := max(from, 1)
-	for {
-		// A place in a list moves when the front is trimmed. The first entry tells the places.
-		pipe := t.hub.db.Client.Pipeline()
-		front := pipe.LIndex(ctx, t.name, 0)
-		if _, err := pipe.Exec(ctx); err == redis.Nil { //nolint:errorlint // go-redis returns it as it is
-			return nil, nil
-		} else if err != nil {
-			return nil, redisdb.WrapError("read a feed", err)
-		}
-		oldest, ok := parseEntry(front.Val())
-		if !ok {
-			t.reportUnreadable(errNoHeader)
-			return nil, nil
-		}
-		if first = max(first, oldest.first); first >= from+uint64(count) {
-			return nil, nil
-		}
-		place := int64(first - oldest.first)
-		found, err := t.hub.db.Client.LRange(ctx, t.name, place, place+count-1-int64(first-from)).Result()
-		if err != nil {
-			return nil, redisdb.WrapError("read a feed", err)
-		}
-		run := make([]entry, 0, len(found))
-		for _, text := range found {
-			e, ok := parseEntry(text)
-			if !ok || len(run) > 0 && e.first != run[len(run)-1].pos.seq+1 {
-				break
-			}
-			run = append(run, e)
-		}
-		if len(run) == 0 || run[0].first == first {
-			return run, nil
-		}
-		// The list was trimmed between the two reads.
-	}
 }

@@ -91,8 +91,8 @@ func (s *SocketKind) CountClients() int {
 // 1011. The context ends with the hub. A callback must not keep raw, because its memory is reused.
 type ClientOptions struct {
 	UserID int64 // the player's id, 0 for a client of a group
-	// GroupID is set instead of UserID for a client that is no player, such as one of a game's servers.
-	// The Observer is not notified of it.
+	// GroupID is set instead of UserID for a client that is no player, such as a game's server. The
+	// Observer is not notified of it.
 	GroupID   int64
 	Identity  string    // JSON members of hello that say who the client is; "": the user id
 	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never

@@ -371,3 +371,44 @@ func callTakeSnapshot(
 	}
 	return s, pos, nil
 }
+
+// readRun returns up to count consecutive entries of the list, from the number from on or from the
+// first one that the list has.
+func (t *topic) readRun(ctx context.Context, from uint64, count int64) ([]entry, error) {
+	first := max(from, 1)
+	for {
+		// A place in a list moves when the front is trimmed. The first entry tells the places.
+		pipe := t.hub.db.Client.Pipeline()
+		front := pipe.LIndex(ctx, t.name, 0)
+		if _, err := pipe.Exec(ctx); err == redis.Nil { //nolint:errorlint // go-redis returns it as it is
+			return nil, nil
+		} else if err != nil {
+			return nil, redisdb.WrapError("read a feed", err)
+		}
+		oldest, ok := parseEntry(front.Val())
+		if !ok {
+			t.reportUnreadable(errNoHeader)
+			return nil, nil
+		}
+		if first = max(first, oldest.first); first >= from+uint64(count) {
+			return nil, nil
+		}
+		place := int64(first - oldest.first)
+		found, err := t.hub.db.Client.LRange(ctx, t.name, place, place+count-1-int64(first-from)).Result()
+		if err != nil {
+			return nil, redisdb.WrapError("read a feed", err)
+		}
+		run := make([]entry, 0, len(found))
+		for _, text := range found {
+			e, ok := parseEntry(text)
+			if !ok || len(run) > 0 && e.first != run[len(run)-1].pos.seq+1 {
+				break
+			}
+			run = append(run, e)
+		}
+		if len(run) == 0 || run[0].first == first {
+			return run, nil
+		}
+		// The list was trimmed between the two reads.
+	}
+}

@@ -53,8 +53,8 @@ type Subscription struct {
 	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
 	AffectsAuthorization func(eventType string, event []byte) bool
-	// Feed makes the topic a feed, of which each subscriber gets the events that its Filter selects. All
-	// subscriptions of a topic must have the same one, or none.
+	// Feed makes the topic a feed, of which each subscriber gets the events that its Filter selects.
+	// All subscriptions of a topic must have the same one, or none.
 	Feed   *Feed
 	Filter Filter // of a Feed
 	// HoldEvents is for how long the events wait, for a client that subscribes again with the position

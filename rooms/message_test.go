@@ -64,9 +64,18 @@ func TestMessagesAreAuthorized(t *testing.T) {
 			caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.InvalidRequest,
 			field: "roomId",
 		},
-		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
-		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
-		"from a server":     {caller: f.Server(), recipients: both},
+		"a hidden room": {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
+		"another game":  {caller: elsewhere, err: apierror.RoomNotFound},
+		"from a server": {
+			caller: principal.Caller{Role: principal.Server, GameID: host.GameID}, recipients: both,
+		},
+		"from a server to one": {
+			caller: principal.Caller{Role: principal.Server, GameID: host.GameID}, in: to(guest.UserID),
+			recipients: []int64{guest.UserID},
+		},
+		"from a server of another game": {
+			caller: principal.Caller{Role: principal.Server, GameID: elsewhere.GameID}, err: apierror.RoomNotFound,
+		},
 		"from the operator": {caller: operator, err: apierror.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -182,8 +182,8 @@ func (s *Store) Entries(ctx context.Context, gameID, after, upTo int64) iter.Seq
 	}
 }
 
-// ReadStored returns up to count texts of consecutive entries of a game, and the number of the first
-// of them: from, or that of the oldest entry in the store. It does not read the archive.
+// ReadStored returns up to count texts of consecutive entries of a game, and the number of the
+// first of them: from, or that of the oldest entry in the store. It does not read the archive.
 func (s *Store) ReadStored(ctx context.Context, gameID, from, count int64) (first int64, texts []string, err error) {
 	for base := int64(0); ; {
 		first = max(from, base+1)

@@ -18,7 +18,7 @@ type StoredEntry struct {
 // roomReasons are those of the entries that follow from what happens in rooms.
 var roomReasons = []string{"entry", "refund", "payout"}
 
-// IsOfARoom reports whether an entry is a stake, its refund or a payout, which rooms have as events.
+// IsOfARoom reports whether an entry is a stake, its refund or a payout: rooms have these as events.
 func (e *Entry) IsOfARoom() bool { return slices.Contains(roomReasons, e.Reason) }
 
 // LastEntry returns the number of the last entry in the ledger of a server's game, 0 for none. It
@@ -30,9 +30,9 @@ func (s *Service) LastEntry(ctx context.Context, caller principal.Caller) (int64
 	return s.store.ledgers.LastEntry(ctx, caller.GameID)
 }
 
-// ReadStoredEntries returns up to count consecutive entries in the ledger of a server's game, from a
-// number on, or from the oldest one that the store has. It does not read the archive. An entry that
-// IsOfARoom has no more than its number and its reason. It returns forbidden.
+// ReadStoredEntries returns up to count consecutive entries in the ledger of a server's game, from
+// a number on, or from the oldest one that the store has. It does not read the archive. An entry
+// that IsOfARoom has no more than its number and its reason. It returns forbidden.
 func (s *Service) ReadStoredEntries(
 	ctx context.Context, caller principal.Caller, from int64, count int,
 ) ([]StoredEntry, error) {

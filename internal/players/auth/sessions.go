@@ -125,7 +125,8 @@ type externalWatch struct {
 const maxExternalCheckAge = 55 * time.Minute
 
 // WatchSession calls onEnd once with a close code when the session of a player ends or the key of a
-// server is revoked, or at once if it has ended already. A session of an outside issuer also ends when the game no longer accepts
+// server is revoked, or at once if it has ended already. A session of an outside issuer also ends
+// when the game no longer accepts
 // the issuer or the issuer has dropped the key, and any other when its signing key is removed.
 // onEnd must not block. The caller must call stop.
 func (s *Service) WatchSession(a Authentication, onEnd func(code int)) (stop func()) {
