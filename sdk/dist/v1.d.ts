@@ -60,6 +60,10 @@ export type ServiceCode =
  | "tournament_not_found"
 /** 404: The tournament has no such match */
  | "match_not_found"
+/** 404: No such call waits for an answer of this server */
+ | "call_not_found"
+/** 404: The game has no such webhook */
+ | "webhook_not_found"
 /** 404: The save slot keeps no such version */
  | "save_version_not_found"
 /** 405: The method is not allowed here */
@@ -142,6 +146,8 @@ export type ServiceCode =
  | "save_rejected"
 /** 422: The score breaks a rule of the leaderboard */
  | "score_rejected"
+/** 422: The game's server refused the call */
+ | "game_error"
 /** 429: Too many requests */
  | "rate_limited"
 /** 500: Something went wrong */
@@ -153,7 +159,11 @@ export type ServiceCode =
 /** 503: The store is nearly full and takes nothing new */
  | "store_full"
 /** 503: Not yet as durable as promised: ask again with the same key */
- | "outcome_unknown";
+ | "outcome_unknown"
+/** 503: No server of the game takes calls for this room now */
+ | "no_server"
+/** 504: The game's server did not answer in time */
+ | "server_timeout";
 /** The codes of errors that the SDK itself reports. */
 export type ClientCode = 
 /** The service cannot be reached; the same call may succeed later */
@@ -934,7 +944,11 @@ interface components {
             sinceMs: number;
         };
         RoomMessageData: {
-            from: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Who sent it; null: the game's server
+             */
+            from: number | null;
             op: string;
             /** @description Any JSON */
             payload: unknown;
@@ -943,6 +957,12 @@ interface components {
              * @enum {string}
              */
             encoding?: "base64";
+        };
+        UserMessageData: {
+            /** @description Name of the message; the game chooses it */
+            op: string;
+            /** @description Any JSON */
+            payload: unknown;
         };
     };
 }
@@ -972,6 +992,7 @@ interface ServiceUserEvents {
     prize: components["schemas"]["UserPrizeData"];
     progress: components["schemas"]["UserProgressData"];
     match: components["schemas"]["UserMatchData"];
+    message: components["schemas"]["UserMessageData"];
 }
 /** The data of events to one connection. */
 interface ServiceConnectionEvents {
@@ -1140,6 +1161,11 @@ export interface ParlorEvents {
     progress: ServiceUserEvents["progress"];
     /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
     match: ServiceUserEvents["match"];
+    /** A message of the game's server to this player: at most once, also to every other page of the player. */
+    message: {
+        op: string;
+        payload: any;
+    };
     /** The node ends soon. The client moves to another one by itself. */
     draining: ServiceConnectionEvents["draining"];
     /**
@@ -1172,6 +1198,11 @@ export interface SendOptions {
     volatile?: boolean;
     /** Of such messages with this name that wait for a slow player, only the newest is kept. */
     latest?: boolean;
+}
+/** Options of a question to the game's server. */
+export interface AskOptions {
+    /** How long the server may take, 100 to 30,000 ms; by default 5,000. */
+    timeoutMs?: number;
 }
 /**
  * A room whose fields change in place, in the order of events and before listeners run. The
@@ -1211,6 +1242,12 @@ export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
      * `timeout`. Throws payload_too_large above 16 KiB, and queue_full when 64 messages or 256 KB wait.
      */
     send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
+    /**
+     * Asks the game's server, and resolves with its answer: at most once, in order, never stored. Rejects with
+     * game_error when the server refuses, with its reason in `data.gameCode`; with no_server when none listens;
+     * with server_timeout when it does not answer in time. While there is no connection it waits, 10 s at most.
+     */
+    call<Answer = any>(op: string, payload: unknown, o?: AskOptions): Promise<Answer>;
     /**
      * For the host: gives a player the turn for some seconds, null ends the turns. At the deadline the
      * service gives it to the next player. Rejects with not_host, not_started, not_participant.
