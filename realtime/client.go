@@ -42,10 +42,10 @@ const (
 //
 // A frame is written by the goroutine that has it, without waiting, as long as the kernel has room
 // for it (directConn). A client that reads slowly, or not at all, holds at most Limits.OutboxBytes
-// and one frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the
-// kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008). Events
-// are held by their topic, once for all its clients. A client that sends faster than its frames are
-// handled holds at most Limits.WaitingFrames frames and Limits.WaitingBytes.
+// and one frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in
+// the kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008).
+// Events are held by their topic, once for all its clients. A client that sends faster than its
+// frames are handled holds at most Limits.WaitingFrames frames and Limits.WaitingBytes.
 type Client struct {
 	hub        *Hub
 	socketKind *SocketKind

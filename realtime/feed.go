@@ -19,9 +19,9 @@ import (
 type Feed struct {
 	// Source is where the entries are; nil: in the list and the channel of the topic.
 	Source Source
-	// Render appends the event of an entry as JSON and returns its type, and a tag for filters. No JSON
-	// is an event that nobody gets. An error is logged; what was returned beside it counts. It is
-	// not called with a Source, whose entries are events.
+	// Render appends the event of an entry as JSON and returns its type, and a tag for filters. No
+	// JSON is an event that nobody gets. An error is logged; what was returned beside it counts. It
+	// is not called with a Source, whose entries are events.
 	Render func(b []byte, entry string) (json []byte, eventType string, tag uint32, err error)
 	// EncodePosition returns the frame for a subscriber that was told no position for a while, since
 	// its filter did not select the events.
