@@ -21,7 +21,7 @@ import (
 // Options are what a server needs to know.
 type Options struct {
 	URL string // of a node, or of the balancer of several: http:// or https://
-	Key string // a server key of the game, "sk_…"
+	Key string // a server key of the game, "psk_…"
 
 	Kinds     []string      // of events: "rooms", "seats", "tournaments", "money"; empty: rooms
 	Share     *Share        // the part of the rooms that this server has; nil: all of them
