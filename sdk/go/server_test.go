@@ -512,6 +512,23 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+func TestAServerHearsTheKindsOfItsHandlers(t *testing.T) {
+	s, err := NewServer(Options{URL: "http://parlor.example", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eventType := range []string{"room.joined", "room.started", "tournament.started", "room.left"} {
+		s.On(eventType, func(context.Context, Event) error { return nil })
+	}
+	if got := s.kinds(); !slices.Equal(got, []string{"rooms", "seats", "tournaments"}) {
+		t.Errorf("it asks for %v", got)
+	}
+	s.options.Kinds = []string{"money"}
+	if got := s.kinds(); !slices.Equal(got, []string{"money"}) {
+		t.Errorf("with kinds it asks for %v", got)
+	}
+}
+
 func TestSharesDivideTheRooms(t *testing.T) {
 	// CRC-32C of the text, as RFC 3720 has it for "123456789".
 	if got := ShareOf("123456789", 64); got != 0xE3069283%64 {
