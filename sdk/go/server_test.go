@@ -140,6 +140,7 @@ func TestFaultsLoseNothingAndDoubleNothing(t *testing.T) {
 			defer everLock.Unlock()
 			return len(ever) == events
 		})
+		waitFor(t, "a position", func() bool { return positions.of("e") != "" })
 		if err := stop(); err != nil {
 			t.Fatalf("Run returned %v", err)
 		}
