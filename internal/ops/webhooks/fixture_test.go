@@ -32,7 +32,27 @@ import (
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(receiverVariable) != "" {
+		_ = runReceiver()
+		return
+	}
+	os.Exit(redistest.Main(m))
+}
+
+// receiverVariable makes this program a target that answers at once, until its input ends.
+const receiverVariable = "PARLOR_TEST_RECEIVER"
+
+func runReceiver() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+}
 
 const game = 3
 
