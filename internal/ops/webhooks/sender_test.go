@@ -46,7 +46,7 @@ func TestAnErrorIsShortAndHasNoAddress(t *testing.T) {
 				return
 			}
 			_, _ = http.ReadRequest(bufio.NewReader(conn))
-			_, _ = io.WriteString(conn, strings.Repeat("no HTTP \xff", 1000)+"\r\n\r\n")
+			_, _ = io.WriteString(conn, "HTTP/1.1 "+strings.Repeat("no\xff", 1000)+"\r\n\r\n")
 			_ = conn.Close()
 		}
 	}()
