@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"strings"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
 	"github.com/parlor-games/parlor/internal/base/wire"
@@ -39,7 +40,7 @@ func subscribeServerToRoom(
 	roomIDs := make([]string, 0, len(starts))
 	for i := range starts {
 		if _, err := s.server.Rooms.EventTopic(starts[i].RoomID); err == nil {
-			roomIDs = append(roomIDs, starts[i].RoomID)
+			roomIDs = append(roomIDs, strings.ToLower(starts[i].RoomID)) // as calls have it
 		}
 	}
 	if len(roomIDs) > topicsPerServerMessage {
@@ -60,7 +61,7 @@ func subscribeServerToRoom(
 func unsubscribeServerFromRoom(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *roomInput,
 ) (any, error) {
-	s.server.Servers.LeaveRoom(client.ID(), in.RoomID)
+	s.server.Servers.LeaveRoom(client.ID(), strings.ToLower(in.RoomID))
 	return unsubscribeFromRoom(ctx, s, client, m, in)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/apierror"
@@ -39,6 +40,9 @@ func (s *Server) newCall(ctx context.Context, caller principal.Caller, in callIn
 		}
 		timeout = time.Duration(*in.TimeoutMS) * time.Millisecond
 	}
+	// Upper case is the same id. The share of a room, and what the server keeps under it, go by the
+	// text that its events have.
+	in.RoomID = strings.ToLower(in.RoomID)
 	message := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: in.Payload}
 	if err := s.Rooms.AuthorizeCall(ctx, caller, message, s.RealtimeHub); err != nil {
 		return calls.Call{}, err

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/players/calls"
 	"github.com/parlor-games/parlor/internal/players/ratelimit"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -308,6 +309,40 @@ func TestCallsOfOneSocketKeepTheirOrderAndSixteenAreUnderWay(t *testing.T) {
 	for i, call := range asked { // in any order
 		c.server.reply(call, `"payload":true`)
 		c.socket.expectAnswer(ids[i], `{"payload":true}`)
+	}
+}
+
+// The server keeps what it knows of a room under its id, so a call must not come under another text.
+func TestACallHasTheIDThatEventsHave(t *testing.T) {
+	for _, by := range []string{"share", "room"} {
+		t.Run(by, func(t *testing.T) {
+			f := newGameFixture(t)
+			ann, bob := f.guest("Ann"), f.guest("Bob")
+			room := f.startedRoom(ann, bob)
+			upper := strings.ToUpper(room)
+			socket, server := f.dialRealtime(ann), f.dialServer(f.serverKey)
+			if by == "room" {
+				server.subscribe(upper, "")
+			} else {
+				share := fmt.Sprintf(`{"kinds":["rooms"],"share":{"of":64,"index":%d}}`, rooms.ShareNumber(room)%64)
+				server.expectOK("", "game.subscribe", share)
+			}
+			for _, id := range []string{room, upper} {
+				asked := socket.call(callBody(id, "x", ""))
+				call := server.nextCall()
+				if call.RoomID != room {
+					t.Errorf("the server gets %s", call.raw)
+				}
+				server.reply(call, `"payload":1`)
+				socket.expectAnswer(asked, `{"payload":1}`)
+			}
+			if by == "room" {
+				server.expectOK("", "room.unsubscribe", roomBody(upper))
+				redistest.Eventually(t, "the server has left the room", func() bool {
+					return socket.request("room.call", callBody(room, "x", `,"timeoutMs":100`)).Error["code"] == "no_server"
+				})
+			}
+		})
 	}
 }
 

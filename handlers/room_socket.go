@@ -389,6 +389,9 @@ func sendMessage(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *sendInput,
 ) (any, error) {
 	payloadJSON := in.Payload.in(m.dataJSON)
+	if s.caller.Role == principal.Server {
+		s.chargePermits(ratelimit.ServerMessages, len(payloadJSON)/bytesPerServerMessage)
+	}
 	payload, err := in.decodeBytes(payloadJSON)
 	if err != nil {
 		return nil, err

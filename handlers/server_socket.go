@@ -33,6 +33,9 @@ const (
 	serverOutboxFrames = 8_192
 	serverOutboxBytes  = 4 << 20
 	serverInboxBytes   = 1 << 20
+	// bytesPerServerMessage is how much of a payload of room.send one message of the limit has: what a
+	// message costs all nodes and players grows with it.
+	bytesPerServerMessage = 1 << 10
 	// Of messages of players, which come from all rooms at once.
 	serverEphemeralBytesPerSecond = 4 << 20
 )

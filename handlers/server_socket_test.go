@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/base/wire"
+	"github.com/parlor-games/parlor/internal/players/ratelimit"
+	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
@@ -198,6 +201,78 @@ func TestServersMessageReachesPlayersOfTheRoom(t *testing.T) {
 	eveSocket.expectEvent("room.message")
 	_, otherKey := f.createOtherGame() // the seats of the room are cached by now
 	f.dialServer(otherKey).expectError("room_not_found", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"x"}`, room))
+}
+
+func TestServersOfARoomHearWhatPlayersSendToAll(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		other := f.newNode()
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		room := f.createRoom(ann)
+		annSocket := f.dialRealtime(ann)
+		annSocket.subscribe(room, "")
+		listeners := []*testSocket{f.dialServer(f.serverKey), other.dialServer(f.serverKey)}
+		for _, s := range listeners {
+			s.subscribe(room, "")
+		}
+		_, otherKey := f.createOtherGame()
+		foreign, deaf := other.dialServer(otherKey), other.dialServer(f.serverKey)
+		foreign.expectError("room_not_found", "room.subscribe", roomBody(room))
+		send := func(by *testSocket, op, more string) {
+			t.Helper()
+			by.expectOK("done", "room.send", callBody(room, op, more))
+		}
+		send(annSocket, "alone", "")
+		f.expect(200, "POST", "/api/v1/game-session/join", bob.token, roomBody(room))
+		bobSocket := other.dialRealtime(bob)
+		bobSocket.subscribe(room, "")
+		send(bobSocket, "secret", fmt.Sprintf(`,"to":[%d]`, ann.id))
+		send(listeners[0], "of a server", "")
+		send(bobSocket, "7", `,"payload":"AQID","encoding":"base64"`)
+		for _, s := range listeners {
+			for _, want := range []struct {
+				op   string
+				from player
+			}{{"alone", ann}, {"7", bob}} {
+				if m := s.nextRoomMessage(); m.Data["op"] != want.op || m.Data["from"] != float64(want.from.id) {
+					t.Errorf("the server hears %s, want %s", m.raw, want.op)
+				}
+			}
+		}
+		for _, want := range []string{"secret", "of a server", "7"} {
+			if m := annSocket.nextRoomMessage(); m.Data["op"] != want {
+				t.Errorf("the player hears %s, want %s", m.raw, want)
+			}
+		}
+		for _, s := range []*testSocket{foreign, deaf} { // the reply comes behind what came before it
+			if s.expectOK("", "game.unsubscribe", "{}"); len(s.events) > 0 {
+				t.Errorf("a server that does not follow the room gets %s", s.events[0].raw)
+			}
+		}
+	})
+}
+
+// nextRoomMessage returns the next message to the participants of a room.
+func (s *testSocket) nextRoomMessage() received {
+	s.t.Helper()
+	for {
+		if e := s.nextEvent(); e.Type == "room.message" {
+			return e
+		}
+	}
+}
+
+func TestALargeMessageOfAServerTakesMorePermits(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = ratelimit.New(redistest.Single(t), ratelimit.Limits{
+			ratelimit.ServerMessages: {PerSecond: 1, Burst: 40, Scope: ratelimit.ScopeUser},
+		})
+	}).createGame()
+	room := f.createRoom(f.guest("Ann"))
+	s := f.dialServer(f.serverKey)
+	large := callBody(room, "x", `,"payload":"`+strings.Repeat("x", 7<<10)+`"`)
+	if n := s.rejectedBy(10, "room.send", large); n == 0 || n > 6 {
+		t.Errorf("%d of 10 messages of 7 KiB do not fit 40 permits", n)
+	}
 }
 
 // Every operation has the receipts of HTTP: a key that was used there is replayed here, and the

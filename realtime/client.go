@@ -165,7 +165,8 @@ func (c *Client) isOutboxFullForEphemeral(frameBytes int) bool {
 func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage, batch *ephemeralBatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closeStarted || !cur.active || cur.removed {
+	// A message waits for no event, so Subscription.HoldEvents does not hold it.
+	if c.closeStarted || cur.removed || !cur.active && cur.sub.HoldEvents == 0 {
 		return
 	}
 	var replaces replaceKey

@@ -88,6 +88,7 @@ func (f *Filter) selects(e *event) bool {
 // with the next event.
 func (cur *cursor) resolveFeedStart(ctx context.Context) (SubscribeResult, error) {
 	t, mode := cur.topic, ModeLive
+	cur.forks = t.countForks()
 	if cur.sub.AfterPosition != "" {
 		pos, ok := parsePosition(cur.sub.AfterPosition)
 		if ok {
@@ -116,6 +117,26 @@ func (cur *cursor) resolveFeedStart(ctx context.Context) (SubscribeResult, error
 	return SubscribeResult{Mode: mode, Position: cur.pos.String()}, nil
 }
 
+func (t *topic) countForks() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.buffer.forks
+}
+
+// followForks makes the position of a cursor an unknown one if the list has another history since
+// than the events that the client got. After a failover of the store a call that is repeated may
+// get its number again behind calls that the client never heard of, so a position that the list
+// still has proves nothing. topic.mu and Client.mu must be held.
+func (t *topic) followForks(cur *cursor) {
+	if cur.forks == t.buffer.forks {
+		return
+	}
+	if cur.pos.seq >= t.buffer.forkedAt || t.buffer.forks-cur.forks > 1 {
+		cur.pos.nonce = 0
+	}
+	cur.forks, cur.page = t.buffer.forks, nil
+}
+
 // nextFeedFrame is nextTopicFrame for a feed. Client.mu must be held.
 func (c *Client) nextFeedFrame(cur *cursor) frame {
 	next, ok := cur.topic.nextSelected(cur)
@@ -142,6 +163,7 @@ func (c *Client) nextFeedFrame(cur *cursor) frame {
 func (t *topic) nextSelected(cur *cursor) (next batch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	t.followForks(cur)
 	next.last = cur.pos
 	buffer := &t.buffer
 	switch {
@@ -218,9 +240,14 @@ func (c *Client) readPage(cur *cursor) {
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
+			contained, ahead := t.contains(pos)
+			if page != nil && page.head() == pos && ahead {
+				page = nil // a list whose numbers began anew ends with what follows
+			}
 			if cur.page = page; page == nil {
-				if contained, _ := t.contains(pos); !contained {
+				if !contained {
 					t.hub.counters.feedGaps.Add(1)
+					cur.forks = t.countForks()
 					cur.pos, cur.skipped = t.head(), 0
 					cur.snapshotFrame = newFrame(opText, t.feed.EncodeGap(cur.pos.String()))
 				}

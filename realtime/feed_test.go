@@ -176,6 +176,58 @@ func TestLostPositionsOfAFeedAreGaps(t *testing.T) {
 	})
 }
 
+// After a failover of the store a call that is repeated gets its number again. What came before it
+// is another event, which the client must hear of.
+func TestAnEntryThatComesBackDoesNotHideALostHistory(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		n := startNode(t, db, Options{})
+		w := &feedWriter{t: t, db: db, topic: "{r1}:feed:1"}
+		clients := []*testClient{dial(t, n, "user=1").listen(), dial(t, n, "user=2").listen()}
+		for i, c := range clients {
+			c.follow(w.topic, "", uint32(i+1), 0) // the second one gets every other event
+		}
+		w.write(10)
+		for i, c := range clients {
+			c.expectFed(1, 10, uint32(i+1), 0)
+		}
+		last := db.Client.LIndex(t.Context(), w.topic, -1).Val()
+		testkit.Check(t, db.Client.LTrim(t.Context(), w.topic, 0, 6).Err())
+		list := []any{"8-bbbbbbbb|fed|8", "9-bbbbbbbb|fed|9", last}
+		testkit.Check(t, db.Client.RPush(t.Context(), w.topic, list...).Err())
+		for _, text := range list {
+			testkit.Check(t, db.Client.Do(t.Context(), db.PublishCommand, w.topic, text).Err())
+		}
+		for _, c := range clients {
+			if e := c.next(); e.Type != "gap" || !strings.HasPrefix(last, e.Position+"|") {
+				t.Errorf("got %+v, want a gap at %s", e, last)
+			}
+		}
+		w.write(2)
+		for i, c := range clients {
+			c.expectFed(11, 12, uint32(i+1), 0)
+		}
+	})
+}
+
+// A feed whose numbers begin anew behind its old entries is a gap, not silence.
+func TestAFeedThatCountsAnewIsAGap(t *testing.T) {
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{})
+	w := &feedWriter{t: t, db: db, topic: "{r1}:feed:1"}
+	w.write(2)
+	c := dial(t, n, "user=1").listen()
+	c.follow(w.topic, "")
+	w.write(8)
+	c.expectFed(3, 10)
+	w.last = 0
+	first := w.write(1)
+	if e := c.next(); e.Type != "gap" || e.Position != first {
+		t.Errorf("got %+v, want a gap at %s", e, first)
+	}
+	w.write(1)
+	c.expectFed(2, 2)
+}
+
 // 64 shares get each event once, in order, from one rendering; two clients of one share get the
 // same frames.
 func TestSharesOfAFeedDivideItsEvents(t *testing.T) {

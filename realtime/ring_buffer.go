@@ -49,6 +49,10 @@ type ringBuffer struct {
 	// stateWhenEmpty is the newest snapshot's position while the list is empty. The list of a room
 	// that ended is dropped before the room is: its next event follows that position.
 	stateWhenEmpty position
+	// forks counts how often the list was found to have another history than the buffer, and forkedAt
+	// is the first number that differed at the last time. Only a feed asks for them.
+	forks    int
+	forkedAt uint64
 }
 
 // renderFunc appends the events of an entry. It appends none for an entry that cannot be rendered,
@@ -236,6 +240,10 @@ func (b *ringBuffer) merge(read tail, render renderFunc) mergeResult {
 	case !read.isLong:
 		return mergeTooShort
 	default:
+		if at, forked := b.forkIn(run); forked {
+			b.forks++
+			b.forkedAt = at
+		}
 		b.reset(run, render)
 		return mergeReplaced
 	}
@@ -269,6 +277,20 @@ func (b *ringBuffer) agreesWith(run []entry) bool {
 	return true
 }
 
+// forkIn returns the first number that has another event in consecutive entries, the end of a list,
+// than in the buffer, or that they lack. It returns false when they only follow the buffer.
+func (b *ringBuffer) forkIn(run []entry) (at uint64, forked bool) {
+	for _, e := range run {
+		for seq := max(e.first, b.base.seq); seq <= e.pos.seq; seq++ {
+			if ours, known := b.positionAt(seq); known && ours.nonce != e.pos.nonce {
+				return seq, true
+			}
+		}
+	}
+	last := run[len(run)-1].pos.seq
+	return last + 1, last < b.head().seq
+}
+
 // fill adds the first events of a list that was empty. run is the contiguous end of what was read.
 func (b *ringBuffer) fill(read tail, run []entry, render renderFunc) mergeResult {
 	first := run[0].first
@@ -293,7 +315,7 @@ func (b *ringBuffer) fill(read tail, run []entry, render renderFunc) mergeResult
 
 // reset replaces the content by consecutive entries.
 func (b *ringBuffer) reset(run []entry, render renderFunc) {
-	*b = ringBuffer{loaded: true, limits: b.limits}
+	*b = ringBuffer{loaded: true, limits: b.limits, forks: b.forks, forkedAt: b.forkedAt}
 	if len(run) > 0 {
 		b.base.seq = run[0].first - 1
 	}

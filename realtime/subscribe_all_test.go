@@ -144,6 +144,10 @@ func TestHeldEventsComeAfterTheMissedOnes(t *testing.T) {
 		}
 		held := Subscription{Topic: name, Implicit: true, HoldEvents: time.Hour}
 		testkit.Must(client.Subscribe(t.Context(), held))(t)
+		testkit.Check(t, n.BroadcastToTopic(t.Context(), name, []byte(`{"type":"message"}`))) // it has no place among events
+		if e := c.next(); e.Type != "message" {
+			t.Fatalf("got %+v, want the message", e)
+		}
 		fresh := emit(t, db, name, "3")
 		v, _ := n.topics.Load(name)
 		waitUntil(t, "the node has the event", func() bool { return v.(*topic).head().String() == fresh })

@@ -115,6 +115,7 @@ type cursor struct {
 	// Of a feed.
 	page    *ringBuffer // the events after pos that the topic no longer has; nil: none
 	skipped int         // events that the filter did not select, since the client learned its position
+	forks   int         // ringBuffer.forks when pos was found to be in the list
 }
 
 // Subscribe subscribes to a topic from a position, or from a snapshot if no position is given or

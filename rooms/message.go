@@ -24,14 +24,14 @@ type MessageInput struct {
 	Op      string       // the game's name for the message, at most 64 bytes
 	Payload wire.RawJSON // any JSON value of at most 8 KiB; nil: null
 	Bytes   []byte       // instead of Payload: at most 8 KiB; nil: none
-	To      *[]int64     // user ids of the recipients; nil: all participants
+	To      *[]int64     // user ids of the recipients; nil: all participants, and the game's servers
 	Memory  []byte       // to which Message.Event is appended; nil: memory of its own
 }
 
 // Message is a room.message event, ready to be broadcast. It is not stored.
 type Message struct {
 	Topic      string  // of the room's events
-	Recipients []int64 // user ids, ascending, the sender may be among them; empty: there is nobody to send it to
+	Recipients []int64 // user ids, ascending, the sender may be among them, or servers; empty: nobody gets it
 	Event      []byte  // the event as JSON; nil for MessageInput.Bytes
 }
 
@@ -44,13 +44,17 @@ type SeatCache interface {
 	CacheState(topic, position string, value any)
 }
 
+// servers is the recipient that stands for the servers of the game that are subscribed to the room.
+// No player has this id.
+const servers = 0
+
 // roomSeats are what SeatCache keeps of a room.
 type roomSeats struct {
 	gameID int64
 	active activeSeats
 }
 
-// activeSeats are the user ids of the active players of a room, ascending.
+// activeSeats are servers, and the user ids of the active players of a room, ascending.
 type activeSeats []int64
 
 func (s activeSeats) has(user int64) bool {
@@ -138,26 +142,26 @@ func (s *Service) messageRecipients(
 	if err != nil {
 		return nil, err
 	}
-	seats := activeSeats(room.ActivePlayers())
+	seats := activeSeats(append(room.ActivePlayers(), servers))
 	slices.Sort(seats)
 	cache.CacheState(at.eventTopic, room.Position, roomSeats{room.GameID, seats})
 	return seats.recipients(caller.UserID, to)
 }
 
-// recipients returns those players that a message of sender goes to; a server's is 0. It returns
+// recipients returns those that a message of sender goes to; a server's is servers. It returns
 // not_participant.
 func (s activeSeats) recipients(sender int64, to *[]int64) ([]int64, error) {
 	switch {
-	case sender != 0 && !s.has(sender):
+	case !s.has(sender):
 		return nil, apierror.NotParticipant
-	case to == nil && sender != 0 && len(s) == 1:
-		return nil, nil
+	case to == nil && sender == servers:
+		return s[1:], nil // each server knows what it says
 	case to == nil:
 		return s, nil
 	}
 	notSeated := apierror.NotParticipant
 	for i, user := range *to {
-		if !s.has(user) {
+		if user == servers || !s.has(user) {
 			field := "to[" + strconv.Itoa(i) + "]"
 			notSeated = notSeated.WithField(field, "not_participant", "is not seated in the room")
 		}

@@ -30,6 +30,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 
 	both := []int64{host.UserID, guest.UserID}
 	slices.Sort(both)
+	all := append([]int64{0}, both...) // and the servers of the game
 
 	to := func(users ...int64) rooms.MessageInput { return rooms.MessageInput{To: &users} }
 	op := func(bytes int) rooms.MessageInput { return rooms.MessageInput{Op: strings.Repeat("o", bytes)} }
@@ -41,8 +42,8 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		err        *apierror.Error
 		field      string
 	}{
-		"to all":        {caller: host, recipients: both},
-		"from a guest":  {caller: guest, recipients: both},
+		"to all":        {caller: host, recipients: all},
+		"from a guest":  {caller: guest, recipients: all},
 		"to one":        {caller: host, in: to(guest.UserID), recipients: []int64{guest.UserID}},
 		"to nobody":     {caller: host, in: to()},
 		"to the sender": {caller: host, in: to(host.UserID)},
@@ -50,16 +51,17 @@ func TestMessagesAreAuthorized(t *testing.T) {
 			caller: host, in: to(guest.UserID, spectator.UserID), err: apierror.NotParticipant,
 			field: "to[1]",
 		},
+		"to servers alone": {caller: host, in: to(0), err: apierror.NotParticipant, field: "to[0]"},
 		"to a forfeited":   {caller: host, in: to(forfeited.UserID), err: apierror.NotParticipant, field: "to[0]"},
 		"from a spectator": {caller: spectator, err: apierror.NotParticipant},
 		"from a forfeited": {caller: forfeited, err: apierror.NotParticipant},
-		"the longest op":   {caller: host, in: op(64), recipients: both},
+		"the longest op":   {caller: host, in: op(64), recipients: all},
 		"too long an op":   {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
 		"an infinite number": {
 			caller: host, in: rooms.MessageInput{Payload: wire.RawJSON(`{"x":1e999}`)}, err: apierror.InvalidRequest,
 			field: "payload",
 		},
-		"the largest number": {caller: host, in: rooms.MessageInput{Payload: wire.RawJSON(`1e308`)}, recipients: both},
+		"the largest number": {caller: host, in: rooms.MessageInput{Payload: wire.RawJSON(`1e308`)}, recipients: all},
 		"no room": {
 			caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.InvalidRequest,
 			field: "roomId",

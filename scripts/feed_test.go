@@ -147,6 +147,25 @@ func TestABrokenFeedStopsNoRoom(t *testing.T) {
 	}
 }
 
+// Entries of two counts in one list would have no order.
+func TestAFeedThatHasLostItsHeadBeginsAnew(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		f.feeds = true
+		shard := keys.EconomyShard(f.id)
+		list, head := keys.Feed(shard, f.id), keys.FeedHead(shard, f.id)
+		f.openRoom(values{})
+		f.openRoom(values{}).join(2)
+		testkit.Check(t, db.Client.Del(t.Context(), head).Err())
+		f.openRoom(values{})
+		entries := testkit.Must(db.Client.LRange(t.Context(), list, 0, -1).Result())(t)
+		if len(entries) != 1 || !strings.HasPrefix(entries[0], "1-") {
+			t.Errorf("the feed has %q", entries)
+		}
+		f.dropAll("{" + shard.String() + "}:")
+	})
+}
+
 func TestAFeedKeepsItsNewestEntriesAndWhatAWebhookWaitsFor(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		for _, c := range []struct {
@@ -158,7 +177,7 @@ func TestAFeedKeepsItsNewestEntriesAndWhatAWebhookWaitsFor(t *testing.T) {
 			{5118, "", 5119, "it is not full"},
 			{5119, "", 4096, "the newest stay"},
 			{5119, "5000", 4096, "the webhook has nearly all"},
-			{5119, "100", 5020, "what the webhook lacks stays"},
+			{5119, "100", 5021, "what the webhook lacks stays, behind what it has"},
 			{99_327, "100", 98_976, "it lacks too much"},
 		} {
 			f := newFixture(t, db)

@@ -22,14 +22,17 @@ local function append_to_feed(publish, events_key)
   if not tonumber(number) then return end
   local entry = string.format('%d', number) .. '-' .. fed_nonce .. '|' .. fed_type .. '|' .. fed_now .. '|' ..
     id .. '|' .. fed_seq .. '|' .. fed_values
-  if number == 1 then redis.call('HSET', feed_head_key, 'since', fed_now) end
+  if number == 1 then
+    redis.call('DEL', feed_key) -- of a head that is lost: no reader finds its place among two counts
+    redis.call('HSET', feed_head_key, 'since', fed_now)
+  end
   local length = redis.pcall('RPUSH', feed_key, entry)
   if not tonumber(length) then return end
   if length >= 5120 and length % 1024 == 0 then
     -- The newest 4,096 stay, and what some webhook has not delivered, up to 100,000 with the next
-    -- 1,024.
+    -- 1,024. The one it delivered last stays too: who resumes behind an entry must find it.
     local kept = redis.call('HGET', feed_head_key, 'kept')
-    local wanted = kept and number - kept or 0
+    local wanted = kept and number - kept + 1 or 0
     redis.call('LTRIM', feed_key, string.format('%d', -math.min(math.max(wanted, 4096), 98976)), '-1')
   end
   redis.call(publish, feed_key, entry)

@@ -4,7 +4,7 @@
 /** A message of another player. */
 export interface BinaryMessage {
   roomId: string;
-  /** The player who sent it. */
+  /** The player who sent it; 0: the game's server. */
   from: number;
   /** The game's number for the kind of message. */
   op: number;
@@ -89,7 +89,7 @@ export function createBinaryLane(o: { WebSocket?: any } = {}): BinaryLane {
     if (view.getUint8(0) === kindBytes) listeners.forEach((fn) => fn({ roomId, from, op, payload }));
     else if (view.getUint8(0) === kindJson) {
       const at = JSON.stringify(new Date());
-      const data = `{"from":${from},"op":"${op}","payload":${new TextDecoder().decode(payload)}}`;
+      const data = `{"from":${from || null},"op":"${op}","payload":${new TextDecoder().decode(payload)}}`;
       return `{"type":"room.message","roomId":"${roomId}","at":${at},"data":${data}}`;
     }
   }

@@ -133,7 +133,10 @@ interface ContractRoomEvents {
 
 type WireRoomEvents = ServiceRoomEvents & Omit<ContractRoomEvents, keyof ServiceRoomEvents>;
 
-/** A message of another player. */
+/**
+ * A message of another player. The game's server may send messages too, if it is made to: `from` is null
+ * then, although its type is a number, so that a game without such messages need not ask.
+ */
 export type MessageOf<M> = {
   [K in keyof M & string]: { from: number; op: K; payload: M[K] };
 }[keyof M & string];
