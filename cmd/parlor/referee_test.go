@@ -140,7 +140,7 @@ func (r *raceTest) rollUntilAnswered(t *testing.T, player int) int {
 			Code     string              `json:"code"`
 			GameCode string              `json:"gameCode"`
 		}
-		body := `{"roomId":"` + r.roomID + `","op":"roll","payload":{},"timeoutMs":1000}`
+		body := `{"roomId":"` + r.roomID + `","op":"race.roll","payload":{},"timeoutMs":1000}`
 		status, err := r.post("call", r.tokens[player], body, &answer)
 		switch {
 		case err != nil:

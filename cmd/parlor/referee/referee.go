@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) error {
 		}
 		return r.begin(ctx, room.RoomID)
 	})
-	server.OnCall("roll", r.roll)
+	server.OnCall("race.roll", r.roll) // a name that no other server of the game has by chance
 	err = server.Run(ctx)
 	r.stopClocks()
 	return err

@@ -20,6 +20,8 @@ interface Handlers {
   onFrame(frame: any, answer: (frame: object) => void): void;
   onUp(): void;
   onDown(): void;
+  /** Called once, when the first attempts find no node. */
+  onTrouble(e: Error): void;
   /** Called when the service refuses this server for good. */
   onEnd(e: Error): void;
   /** Reports whether there is more to do than a new connection should add to. */
@@ -54,6 +56,7 @@ export function createConnection(base: string, options: ServerOptions, handlers:
   let up = deferred<void>();
   let ws: WebSocket | undefined; // from hello on
   let isUp = false;
+  let wasUp = false;
   let isOver = false;
   let nextId = 1;
   let permits = framesPerSecond;
@@ -117,7 +120,7 @@ export function createConnection(base: string, options: ServerOptions, handlers:
         ws = own;
         handlers.onHello().then(() => {
           if (own !== ws) return;
-          isUp = true;
+          isUp = wasUp = true;
           up.resolve();
           handlers.onUp();
         }, (e) => {
@@ -208,6 +211,7 @@ export function createConnection(base: string, options: ServerOptions, handlers:
       } catch (e: any) {
         if (isRefusal(e) || e instanceof TypeError) return end(e);
         pause = e.retryAfterMs;
+        if (attempt === 1 && !wasUp) handlers.onTrouble(new ParlorError("offline", `${base} does not answer; trying again`));
       }
       if (Date.now() - begin > calmMs) attempt = 0;
       if (!isOver) await pauseFor(pause || jitter(attempt));

@@ -47,7 +47,7 @@ function kindOf(type: string): Kind | undefined {
  */
 export function server(options: ServerOptions): Server {
   const { url, key, positions } = options || {};
-  need(origin.test(url!), "server needs url");
+  need(origin.test(url!), "server needs url, such as http://localhost:8080");
   need(key && typeof key === "string", "server needs key, a server key of the game");
   const share = parseShare(options.share);
 
@@ -233,6 +233,7 @@ export function server(options: ServerOptions): Server {
       opened.resolve();
     },
     onDown: () => setState("reconnecting"),
+    onTrouble: report,
     onEnd(e) {
       opened.reject(e);
       setState("closed");

@@ -15,7 +15,7 @@ import { RoomScreen, RoomsScreen } from "./rooms";
 import { TokensScreen } from "./tokens";
 import { TournamentScreen, TournamentsScreen } from "./tournaments";
 import { TrailScreen } from "./trail";
-import { ActDialog, Behind, outcome } from "./ui";
+import { ActDialog, Behind, isBadOutcome, outcome } from "./ui";
 import { WebhookScreen } from "./webhooks";
 
 /** The part of the address behind "#/", "rooms/<id>". */
@@ -99,7 +99,7 @@ function App() {
         {signedIn.value === null ? <p class="muted" role="status">Signing in…</p>
           : signedIn.value ? <><Screen /><Behind /></> : <SignedOut fault={linkFault} />}
       </main>
-      <p class="outcome" role="status" aria-live="polite">{outcome.value}</p>
+      <p class={`outcome${isBadOutcome.value ? " bad" : ""}`} role="status" aria-live="polite">{outcome.value}</p>
       <ActDialog />
     </>
   );

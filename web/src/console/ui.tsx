@@ -69,6 +69,8 @@ export function useTokens(): { list: Token[]; decimals: (code: string) => number
 
 /** What a screen reader says, and the last line of the page: the outcome of an act. */
 export const outcome = signal("");
+/** Whether what was done has shown a fault, such as a test that failed. */
+export const isBadOutcome = signal(false);
 
 /** A time with its zone; with `clock` without the day. */
 export function Time({ at, clock }: { at: string | null | undefined; clock?: boolean }) {
@@ -231,6 +233,7 @@ function OpenDialog({ act, idempotencyKey }: { act: Act; idempotencyKey: string 
     try {
       const answer = await call(act.method, act.path, body, act.method === "POST" ? intent.current : undefined);
       outcome.value = act.done;
+      isBadOutcome.value = false;
       close();
       act.then?.(answer);
     } catch (cause) {

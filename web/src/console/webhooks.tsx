@@ -3,7 +3,7 @@ import { withQuery } from "./api";
 import { GameLink, RoomLink } from "./names";
 import type { Page, Webhook, WebhookAttempt } from "./types";
 import {
-  type Act, ActButton, Badge, CopiedCode, Facts, type Field, outcome, ProblemNote, Refresh, Section, Table, Time, useRead,
+  type Act, ActButton, Badge, CopiedCode, Facts, type Field, isBadOutcome, outcome, ProblemNote, Refresh, Section, Table, Time, useRead,
 } from "./ui";
 
 const tones: Record<string, string> = {
@@ -103,6 +103,7 @@ export function WebhookScreen({ id }: { id: string }) {
     title: "Send a test", button: "Send", method: "POST", path: `${path}/test`, says: <>Sends the message <code>webhook.test</code> now.</>,
     done: "The test is sent.", then: (answer) => {
       const attempt = answer as WebhookAttempt;
+      isBadOutcome.value = attempt.error !== null;
       outcome.value = attempt.error ? `The test failed: ${attempt.error}.` : `The target answered ${attempt.status} after ${attempt.milliseconds} ms.`;
       reload();
     },

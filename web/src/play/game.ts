@@ -48,7 +48,7 @@ export class Game {
 
   /** Calls the referee, the game's own server. It rolls, and writes where we are into the room. */
   async move() {
-    await this.room!.call<Runner>("roll", {});
+    await this.room!.call<Runner>("race.roll", {});
   }
 
   /** The host calls the race off, a guest leaves. Before the start every stake comes back. */
