@@ -18,7 +18,7 @@ type StoredEntry struct {
 // roomReasons are those of the entries that follow from what happens in rooms.
 var roomReasons = []string{"entry", "refund", "payout"}
 
-// IsOfARoom reports whether an entry is a stake, its refund or a payout, which rooms have as events.
+// IsOfARoom reports whether an entry is a stake, its refund or a payout, which are events of rooms.
 func (e *Entry) IsOfARoom() bool { return slices.Contains(roomReasons, e.Reason) }
 
 // LastEntry returns the number of the last entry in the ledger of a server's game, 0 for none. It
