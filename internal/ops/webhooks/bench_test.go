@@ -70,8 +70,8 @@ func waitFor(ctx context.Context, d time.Duration) {
 	<-ctx.Done()
 }
 
-// BenchmarkLagBesideOthers compares the lag of a fast target alone with that beside a target that is
-// down, one that takes 9 seconds, and one that fails every other second, all with the same 500
+// BenchmarkLagBesideOthers compares the lag of a fast target alone with that beside a target which
+// is down, one that takes 9 seconds, and one that fails every other second, all with the same 500
 // events a second.
 func BenchmarkLagBesideOthers(b *testing.B) {
 	in := installOn(b, redistest.Single(b), "")

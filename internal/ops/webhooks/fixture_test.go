@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(redistest.Main(m))
 }
 
-// receiverVariable makes this program a target that answers at once, until its input ends.
+// receiverVariable makes this program a target whose response comes at once, until it is killed.
 const receiverVariable = "PARLOR_TEST_RECEIVER"
 
 func runReceiver() error {

@@ -114,7 +114,8 @@ func TestNothingIsLeftOfAWebhookThatWasRemovedWhileItDelivered(t *testing.T) {
 	redistest.Eventually(t, "the leader has noticed it", func() bool {
 		return in.db.Client.SCard(t.Context(), keys.WebhookGames()).Val() == 0
 	})
-	if left := in.db.Client.Exists(t.Context(), keys.WebhookState(game, w.ID), keys.WebhookAttempts(game, w.ID)).Val(); left != 0 {
+	state, attempts := keys.WebhookState(game, w.ID), keys.WebhookAttempts(game, w.ID)
+	if left := in.db.Client.Exists(t.Context(), state, attempts).Val(); left != 0 {
 		t.Errorf("%d keys are left", left)
 	}
 }

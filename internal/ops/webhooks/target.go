@@ -212,8 +212,8 @@ const gapRoom = "gap:"
 
 func isGapRoom(name string) bool { return strings.HasPrefix(name, gapRoom) }
 
-// tellGap adds the message that the events of a feed that follow a position are gone. It has a place
-// in the store from the beginning, so that the next leader sends it when this one dies.
+// tellGap adds the message that the events of a feed which follow a position are gone. It has a
+// place in the store from the beginning, so that the next leader sends it when this one dies.
 func (t *target) tellGap(feedName, after string, now time.Time) {
 	c := t.feeds[feedName]
 	if c == nil {
@@ -232,10 +232,11 @@ func (t *target) tellGap(feedName, after string, now time.Time) {
 	}
 }
 
-// restart returns what makes the next target tell that a feed has other entries than those that this
-// one has read: after a failover of the store. The next one begins with the position that the store
-// has. When that is none of the feed's any more, it begins behind resume, which is before everything
-// that it can have missed, and so do the rooms that are behind: some comes twice, nothing is lost.
+// restart returns what makes the next target tell that a feed has other entries than those which
+// this one has read: after a failover of the store. The next one begins with the position that the
+// store has. When that is none of the feed's any more, it begins behind resume, which is before
+// everything that it can have missed, and so do the rooms that are behind: some comes twice, and
+// nothing is lost.
 func (t *target) restart(c *cursor, resume string, fence int64) progress {
 	p := progress{
 		fence: fence, round: t.round, fields: map[string]string{}, positions: map[string]string{},
@@ -289,8 +290,8 @@ func (t *target) notePace(took time.Duration, now time.Time) {
 	}
 }
 
-// atOnce returns how many requests may be under way: one until the target has shown that it is fast,
-// so that many targets which are down at once do not take all requests of the node.
+// atOnce returns how many requests may be under way: one until the target has shown that it is
+// fast, so that many targets which are down at once do not take all requests of the node.
 func (t *target) atOnce(now time.Time) int {
 	if t.isProven || t.isSlow(now) {
 		return maxOfTarget
