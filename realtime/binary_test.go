@@ -36,7 +36,7 @@ func TestAMessageIsEncodedOnceForAllClientsOfAForm(t *testing.T) {
 		t.Errorf("the other client gets %q", got)
 	}
 	first := m.frameFor(text)
-	want := `{"type":"room.message","roomId":"","at":"2026-11-20T17:32:26.123Z","data":` +
+	want := `{"type":"room.message","at":"2026-11-20T17:32:26.123Z","data":` +
 		`{"from":1099511627776,"op":"7","payload":"AP8=","encoding":"base64"}}`
 	if got := string(first.payload()); got != want {
 		t.Errorf("the text is %s, want %s", got, want)

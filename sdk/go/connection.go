@@ -254,7 +254,7 @@ func (c *connection) subscribe() error {
 	defer c.subscribing.Unlock()
 	c.after = c.server.feeds.heardPositions()
 	return c.send(outgoing{ID: subscribeID, Type: "game.subscribe", Data: subscription{
-		c.server.options.Kinds, c.server.options.Share, c.after, c.server.takesCalls(),
+		c.server.kinds(), c.server.options.Share, c.after, c.server.takesCalls(),
 	}})
 }
 

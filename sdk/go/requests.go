@@ -42,6 +42,9 @@ func (r *requests) init() { r.waiting = map[string]*request{} }
 // ask sends a message and returns the data of its reply. It waits for a connection. Over each new
 // one it sends the message again, unless it isOnce.
 func (r *requests) ask(ctx context.Context, f outgoing, isOnce bool) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	if r.ended != nil {
 		defer r.mu.Unlock()

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +23,9 @@ import (
 // Options are what a server needs to know.
 type Options struct {
 	URL string // of a node, or of the balancer of several: http:// or https://
-	Key string // a server key of the game, "sk_…"
+	Key string // a server key of the game, "psk_…"
 
-	Kinds     []string      // of events: "rooms", "seats", "tournaments", "money"; empty: rooms
+	Kinds     []string      // "rooms", "seats", "tournaments", "money"; empty: rooms, and those of the handlers
 	Share     *Share        // the part of the rooms that this server has; nil: all of them
 	Positions PositionStore // nil: MemoryPositions
 	Log       *slog.Logger  // nil: slog.Default
@@ -67,9 +69,6 @@ func NewServer(o Options) (*Server, error) {
 	if s := o.Share; s != nil && (s.Of < 1 || s.Of > maxShares || s.Index < 0 || s.Index >= s.Of) {
 		return nil, fmt.Errorf("parlor: no share %d of %d; Of is 1 to %d, Index is from 0", s.Index, s.Of, maxShares)
 	}
-	if len(o.Kinds) == 0 {
-		o.Kinds = []string{"rooms"}
-	}
 	if o.Positions == nil {
 		o.Positions = MemoryPositions()
 	}
@@ -100,6 +99,27 @@ const (
 // error is logged. Its context ends with Run.
 func (s *Server) On(eventType string, f func(context.Context, Event) error) {
 	s.handlers[eventType] = f
+}
+
+// kinds returns those of the options, or rooms and those of the handlers.
+func (s *Server) kinds() []string {
+	if len(s.options.Kinds) > 0 {
+		return s.options.Kinds
+	}
+	kinds := map[string]bool{"rooms": true}
+	for eventType := range s.handlers {
+		switch eventType {
+		case "room.joined", "room.left", "room.ready", "room.host_changed":
+			kinds["seats"] = true
+		case "ledger.entry":
+			kinds["money"] = true
+		default:
+			if strings.HasPrefix(eventType, "tournament.") {
+				kinds["tournaments"] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 // OnCall calls a function for each call of a player with an operation. What it returns is the

@@ -140,6 +140,7 @@ func TestFaultsLoseNothingAndDoubleNothing(t *testing.T) {
 			defer everLock.Unlock()
 			return len(ever) == events
 		})
+		waitFor(t, "a position", func() bool { return positions.of("e") != "" })
 		if err := stop(); err != nil {
 			t.Fatalf("Run returned %v", err)
 		}
@@ -509,6 +510,23 @@ func TestOptionsAreChecked(t *testing.T) {
 		if _, err := NewServer(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
+	}
+}
+
+func TestAServerHearsTheKindsOfItsHandlers(t *testing.T) {
+	s, err := NewServer(Options{URL: "http://parlor.example", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eventType := range []string{"room.joined", "room.started", "tournament.started", "room.left"} {
+		s.On(eventType, func(context.Context, Event) error { return nil })
+	}
+	if got := s.kinds(); !slices.Equal(got, []string{"rooms", "seats", "tournaments"}) {
+		t.Errorf("it asks for %v", got)
+	}
+	s.options.Kinds = []string{"money"}
+	if got := s.kinds(); !slices.Equal(got, []string{"money"}) {
+		t.Errorf("with kinds it asks for %v", got)
 	}
 }
 

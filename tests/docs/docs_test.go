@@ -226,6 +226,7 @@ var expected = map[string][]string{
 		`"place":1,"user":\{"id":1,"username":"ada".*"payout":10.5,`, `"balanced":true`, `cancel +Cancel a tournament`,
 	},
 	"web/src/docs/content/recipes/duel.md": {`"status":"FINISHED"`, `"balanced":true`},
+	"docs/game-server.md":                  {`"feed":true`},
 	"web/src/docs/content/recipes/turn-based.md": {
 		`"stateKeys":\{"board\.":"host","moves\.":"owner"\}`, `"status":"FINISHED"`,
 	},
@@ -237,6 +238,7 @@ var expected = map[string][]string{
 // preparations are the commands that a reader of a recipe has behind them: a node runs, and two
 // players are in a room that has started.
 var preparations = map[string]string{
+	"docs/game-server.md":                        startedRoom,
 	"web/src/docs/content/recipes/duel.md":       startedRoom,
 	"web/src/docs/content/recipes/turn-based.md": startedRoom,
 	"web/src/docs/content/recipes/consensus.md": strings.Replace(startedRoom, `"autoStart":true`,

@@ -110,8 +110,8 @@ var advice = map[string]string{
 	StoreUnavailable.Code: "Send the request again with the same Idempotency-Key after a moment.",
 	StoreFull.Code: "Wait: rooms that are open go on, and what ends makes room. Nothing was changed; send the request " +
 		"again in a minute.",
-	NoServer.Code: "Call again after a moment: no server was asked. If it stays, start the game's server: it takes " +
-		"calls after `game.subscribe` or `room.subscribe`.",
+	NoServer.Code: "Call again after a moment: no server was asked. If it stays, start the game's server, with a key of " +
+		"this game: it takes calls after `game.subscribe` or `room.subscribe`.",
 	ServerTimeout.Code: "Read the room before you call again: the server may have done what it was asked, or may still " +
 		"do it.",
 	OutcomeUnknown.Code: "Send the request again with the same Idempotency-Key. If `detail` asks for a new one, read " +

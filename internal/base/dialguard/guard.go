@@ -73,6 +73,11 @@ var neverByChance = append(parsePrefixes(
 	"169.254.0.0/16",     // link-local, with the data of most clouds
 	"fe80::/10",          // link-local
 	"fd00:ec2::254/128",  // data of AWS
+	"fd20:ce::254/128",   // data of Google Cloud
+	"192.0.0.192/32",     // data of Oracle Cloud
+	"64:ff9b::/96",       // IPv4 addresses in translated form, RFC 6052
+	"64:ff9b:1::/48",     // RFC 8215
+	"2002::/16",          // IPv4 addresses in tunnels
 	"100.100.100.200/32", // data of Alibaba Cloud
 	"168.63.129.16/32",   // data of Azure, which looks public
 	"0.0.0.0/32",         // this machine

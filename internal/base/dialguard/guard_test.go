@@ -53,6 +53,13 @@ func TestANetworkAllowsItsAddressesButNoneByChance(t *testing.T) {
 		{"127.0.0.0/8", "127.0.0.1", true},
 		{"169.254.7.0/24", "169.254.7.1", true},
 		{"100.64.0.0/10", "100.100.100.200", false},
+		{"192.0.0.0/8", "192.0.0.192", false},
+		{"fd00::/8", "fd20:ce::254", false},
+		{"::/0", "64:ff9b::a9fe:a9fe", false},
+		{"::/0", "64:ff9b:1::7f00:1", false},
+		{"::/0", "2002:7f00:1::", false},
+		{"64:ff9b::/96", "64:ff9b::a00:1", true},
+		{"127.0.0.0/8", "::ffff:127.0.0.1", true},
 	} {
 		guard := dialguard.Guard{Networks: []netip.Prefix{netip.MustParsePrefix(test.networks)}}
 		if got := guard.Allows(netip.MustParseAddr(test.address)); got != test.want {

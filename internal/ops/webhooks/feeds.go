@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/base/wire"
@@ -24,11 +25,10 @@ const (
 type page struct {
 	feed    string
 	after   string // the position that was asked for
-	head    string // position of the feed's last entry
 	gap     bool   // the position is not in the feed any more
 	isFull  bool   // there is more
 	isOther bool   // with gap: the feed has other entries than before
-	gapped  message
+	resume  string // with isOther: the position behind which nothing can have been missed
 	entries []pageEntry
 }
 
@@ -44,8 +44,9 @@ func (t *target) addPage(p *page, now time.Time) {
 	if c == nil || c.read != p.after {
 		return
 	}
-	if p.gap {
-		t.addGap(c, p.head, p.isOther, p.gapped, now)
+	if p.gap { // it goes on with the oldest entry that is stored
+		t.tellGap(c.name, c.read, now)
+		c.read = oldestPosition
 	}
 	for i := range p.entries {
 		e := &p.entries[i]
@@ -81,7 +82,7 @@ func (s *Service) readFeeds(ctx context.Context, key targetKey, d definition, fr
 		if err != nil {
 			return pages, err
 		}
-		if len(p.entries) > 0 {
+		if p.gap || len(p.entries) > 0 {
 			pages = append(pages, p)
 		}
 	}
@@ -98,25 +99,29 @@ func (s *Service) readFeed(ctx context.Context, gameID int64, d definition, name
 	if after == oldestPosition {
 		after = ""
 	}
-	entries, gap, head, err := feed.Read(ctx, s.store.db, shard, gameID, after, readLimit)
+	entries, gap, _, err := feed.Read(ctx, s.store.db, shard, gameID, after, readLimit)
 	if err != nil {
 		return p, err
 	}
-	if p.head, p.gap = head, gap; gap {
+	if p.gap = gap; gap {
 		// What was trimmed is gone; else the feed is another one, and what it had before is not known.
 		oldest, _, _, err := feed.Read(ctx, s.store.db, shard, gameID, "", 1)
 		if err != nil {
 			return p, err
 		}
 		p.isOther = len(oldest) == 0 || oldest[0].Number <= numberOf(after)
-		p.gapped = gapMessage(gameID, name, after, s.now())
+		p.resume = oldestPosition
 		return p, nil
 	}
 	p.isFull = len(entries) >= readLimit
 	p.entries = make([]pageEntry, len(entries))
 	for i, e := range entries {
-		p.entries[i] = pageEntry{position: e.Position, room: e.ID, wanted: e.Data != nil && d.wants(e.Kind())}
-		if p.entries[i].wanted {
+		p.entries[i] = pageEntry{position: e.Position, room: e.ID, wanted: d.wants(e.Kind())}
+		switch {
+		case !p.entries[i].wanted:
+		case e.Data == nil: // it cannot be read
+			p.entries[i].message = gapMessage(gameID, name, e.Position, s.now())
+		default:
 			p.entries[i].message = feedMessage(gameID, name, e)
 		}
 	}
@@ -167,12 +172,17 @@ func (s *Service) readMoney(ctx context.Context, gameID int64, position string) 
 	p := page{feed: KindMoney, after: position}
 	after := numberOf(position)
 	last, err := s.deps.Ledger.LastEntry(ctx, gameID)
-	if err != nil || last <= after {
+	if err != nil || last == after {
 		return p, err
 	}
-	entries, err := s.deps.Ledger.ReadEntries(ctx, gameID, after, min(last, after+readLimit))
+	entries, isOther, err := s.readEntries(ctx, gameID, position, last)
 	if err != nil {
 		return p, err
+	}
+	if isOther {
+		p.gap, p.isOther = true, true
+		p.resume = moneyPosition(max(0, min(last, after)-lostEntries), "")
+		return p, nil
 	}
 	p.isFull = after+int64(len(entries)) < last
 	p.entries = make([]pageEntry, len(entries))
@@ -194,6 +204,32 @@ func (s *Service) readMoney(ctx context.Context, gameID int64, position string) 
 		p.entries[i] = one
 	}
 	return p, nil
+}
+
+// lostEntries is how many of the newest entries of a ledger a failover of the store may lose, and
+// replace by others, at most.
+const lostEntries = 1000
+
+// readEntries returns the entries of a ledger that follow a position, up to last, a page of them at
+// most. isOther says that the ledger does not have the entry of that position.
+func (s *Service) readEntries(
+	ctx context.Context, gameID int64, position string, last int64,
+) (entries []ledger.Entry, isOther bool, err error) {
+	after := numberOf(position)
+	if after > last {
+		return nil, true, nil
+	}
+	_, nonce, _ := strings.Cut(position, "-")
+	if nonce != "" {
+		entries, err = s.deps.Ledger.ReadEntries(ctx, gameID, after-1, min(last, after+readLimit))
+		if err == nil && len(entries) > 0 && entries[0].Number == after {
+			isOther, entries = entries[0].Nonce != nonce, entries[1:]
+		}
+	}
+	if err == nil && !isOther && len(entries) == 0 {
+		entries, err = s.deps.Ledger.ReadEntries(ctx, gameID, after, min(last, after+readLimit))
+	}
+	return entries, isOther, err
 }
 
 // readAgain reads what was given up and is to be sent again.

@@ -32,7 +32,27 @@ import (
 	"github.com/parlor-games/parlor/tests/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(receiverVariable) != "" {
+		_ = runReceiver()
+		return
+	}
+	os.Exit(redistest.Main(m))
+}
+
+// receiverVariable makes this program a target that answers at once, until its input ends.
+const receiverVariable = "PARLOR_TEST_RECEIVER"
+
+func runReceiver() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+}
 
 const game = 3
 
@@ -50,7 +70,8 @@ type installation struct {
 	log     lockedBuffer
 	trail   *trail.Service
 	active  atomic.Int64
-	numbers map[keys.Shard]int
+	noted   atomic.Int64   // calls that set active
+	numbers map[string]int // of the last entry, by feed
 	dialer  *net.Dialer
 	fences  int64
 	nonce   string // of events, "aaaaaaaa" by default
@@ -78,9 +99,15 @@ func install(t testing.TB) *installation {
 	return installOn(t, redistest.Single(t), "")
 }
 
+// eachStore runs a test on a single store and on a Cluster.
+func eachStore(t *testing.T, test func(t *testing.T, in *installation)) {
+	t.Helper()
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { test(t, installOn(t, db, "")) })
+}
+
 func installOn(t testing.TB, db *redisdb.DB, url string) *installation {
 	t.Helper()
-	in := &installation{db: db, url: url, numbers: map[keys.Shard]int{}}
+	in := &installation{db: db, url: url, numbers: map[string]int{}}
 	log := slog.New(slog.NewJSONHandler(&in.log, nil))
 	in.trail = trail.New(in.db, log)
 	in.Service = in.node(dialguard.Loopback, signingKey)
@@ -119,6 +146,7 @@ func (in *installation) node(networks []netip.Prefix, signingKeys ...[]byte) *we
 	return webhooks.New(in.db, webhooks.Deps{
 		SetActiveCount: func(_ context.Context, _ int64, count int) error {
 			in.active.Store(int64(count))
+			in.noted.Add(1)
 			return nil
 		},
 		Ledger: ledgerstore.New(in.db, nil),
@@ -157,17 +185,37 @@ func (in *installation) lead(t testing.TB) (kill func()) {
 // happen appends events of a room to the feed of a free shard.
 func (in *installation) happen(t testing.TB, shard int, rooms ...string) {
 	t.Helper()
+	in.happenIn(t, game, shard, rooms...)
+}
+
+func (in *installation) happenIn(t testing.TB, gameID int64, shard int, rooms ...string) {
+	t.Helper()
 	s := keys.FreeShard(shard)
+	list, head := keys.Feed(s, gameID), keys.FeedHead(s, gameID)
 	var entries []any
 	for _, room := range rooms {
-		in.numbers[s]++
-		entries = append(entries, fmt.Sprintf("%d-%s|room.ready|%d|%s|%d|4|7|1",
-			in.numbers[s], cmp.Or(in.nonce, "aaaaaaaa"), time.Now().UnixMilli()+in.ahead.Load()/1e6, room, in.numbers[s]))
+		in.numbers[list]++
+		entries = append(entries, fmt.Sprintf("%d-%s|room.ready|%d|%s|%d|4|7|1", in.numbers[list],
+			cmp.Or(in.nonce, "aaaaaaaa"), time.Now().UnixMilli()+in.ahead.Load()/1e6, room, in.numbers[list]))
 	}
 	for chunk := range slices.Chunk(entries, 1000) {
-		testkit.Check(t, in.db.Client.RPush(t.Context(), keys.Feed(s, game), chunk...).Err())
+		testkit.Check(t, in.db.Client.RPush(t.Context(), list, chunk...).Err())
 	}
-	testkit.Check(t, in.db.Client.HSet(t.Context(), keys.FeedHead(s, game), "seq", in.numbers[s]).Err())
+	testkit.Check(t, in.db.Client.HSet(t.Context(), head, "seq", in.numbers[list]).Err())
+}
+
+// createIn makes a webhook of a game that gets seats.
+func (in *installation) createIn(t testing.TB, gameID int64, url string) webhooks.Created {
+	t.Helper()
+	return testkit.Must(in.Create(t.Context(), operator, gameID, webhooks.Input{URL: url, Kinds: []string{"seats"}}))(t)
+}
+
+// wantPosition waits until a webhook has a position in the feed of shard 0.
+func (in *installation) wantPosition(t testing.TB, id, position string) {
+	t.Helper()
+	redistest.Eventually(t, "the position "+position+" is stored", func() bool {
+		return in.db.Client.HGet(t.Context(), keys.WebhookState(game, id), "pos:r0").Val() == position
+	})
 }
 
 // create makes a webhook that gets seats.

@@ -21,11 +21,14 @@ const (
 
 	maxAtOnce     = 64 // requests under way
 	maxSlowAtOnce = 48 // of them to targets that are slow
+	maxOfGame     = 32 // of them to targets of one game
 	slowAfter     = time.Second
+	slowFor       = time.Minute // after the last request that took so long
 
 	tickInterval    = 10 * time.Millisecond
 	commitInterval  = 100 * time.Millisecond
 	refreshInterval = time.Second // between two looks at the definitions
+	noteInterval    = time.Minute // between two notes of how many webhooks of a game are active
 	pollFast        = 20 * time.Millisecond
 	pollSlow        = 500 * time.Millisecond
 	storeTimeout    = 2 * time.Second // for what a leader stores
@@ -45,7 +48,7 @@ func (s *Service) lead(ctx context.Context, fence int64) error {
 	defer cancel(nil)
 	d := &dispatcher{
 		service: s, ctx: ctx, stop: cancel, fence: fence, done: make(chan func(), 4*maxAtOnce),
-		targets: map[targetKey]*target{}, kept: map[int64]kept{},
+		targets: map[targetKey]*target{}, storing: map[targetKey]int{}, kept: map[int64]kept{}, ofGame: map[int64]int{},
 	}
 	d.run()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errReplaced) {
@@ -71,9 +74,11 @@ type dispatcher struct {
 	workers sync.WaitGroup
 
 	targets map[targetKey]*target
-	order   []*target // of targets; the first one that may send is another one each time
+	storing map[targetKey]int // calls under way that store something of a target, or of one before it
+	order   []*target         // of targets; the first one that may send is another one each time
 	flying  int
-	slow    int // requests under way to targets that were slow when they began
+	ofGame  map[int64]int // requests under way, by game
+	slow    int           // requests under way to targets that were slow when they began
 
 	kept       map[int64]kept // by game
 	refreshAt  time.Time
@@ -147,9 +152,10 @@ func (d *dispatcher) tick(now time.Time) {
 	}
 	clock := d.service.now()
 	var oldest time.Time
+	most := pendingLimit(d.order)
 	for _, t := range d.order {
 		t.wakeDue(clock)
-		if !t.polling && !now.Before(t.pollAt) && t.pending < maxPending {
+		if !t.polling && !now.Before(t.pollAt) && t.pending < most {
 			d.poll(t)
 		}
 		if storesNow {
@@ -168,6 +174,18 @@ func (d *dispatcher) tick(now time.Time) {
 		}
 		d.service.metrics.lag.Store(int64(lag))
 	}
+}
+
+// pendingLimit returns how many events of a target may be in memory before it reads more.
+func pendingLimit(targets []*target) int {
+	all := 0
+	for _, t := range targets {
+		all += t.pending
+	}
+	if all >= maxPendingOfAll {
+		return fewPending
+	}
+	return maxPending
 }
 
 // fail logs an error of the store once in a while and stops when another node leads.
@@ -228,15 +246,17 @@ func (s *Service) readRounds(
 // compare starts the targets that are new, and drops those that are gone or have changed, or whose
 // positions staff has put elsewhere.
 func (d *dispatcher) compare(games map[int64]map[string]stored, rounds map[targetKey]string) {
+	signingKeys := d.service.signingKeys.Load()
 	for key, t := range d.targets {
 		found, ok := games[key.gameID][key.id]
-		if !ok || found.text != t.text || t.feeds != nil && rounds[key] != t.round {
+		if !ok || found.text != t.text || t.feeds != nil && (rounds[key] != t.round || t.signingKeys != signingKeys) {
 			d.drop(t)
 		}
 	}
 	for gameID, webhooks := range games {
 		for id, found := range webhooks {
-			if key := (targetKey{gameID, id}); found.Active && d.targets[key] == nil {
+			key := targetKey{gameID, id}
+			if found.Active && d.targets[key] == nil && d.storing[key] == 0 {
 				d.load(key, found)
 			}
 		}
@@ -277,6 +297,7 @@ func (d *dispatcher) load(key targetKey, found stored) {
 }
 
 func (s *Service) loadTarget(ctx context.Context, key targetKey, found stored) (*target, error) {
+	signingKeys := s.signingKeys.Load()
 	signs, byFirst, err := s.newSigner(key.gameID, key.id, found.definition)
 	if errors.Is(err, errSecretUnreadable) {
 		return nil, errors.Join(err, s.disable(ctx, key, errSecretUnreadable.Error()))
@@ -293,7 +314,8 @@ func (s *Service) loadTarget(ctx context.Context, key targetKey, found stored) (
 	if err != nil {
 		return nil, err
 	}
-	t := newTarget(key.gameID, key.id, found, signs, states[0])
+	t := newTarget(key.gameID, key.id, found, signs, states[0], s.now())
+	t.signingKeys = signingKeys
 	if again := t.feeds[againFeed]; again == nil {
 		t.feeds[againFeed] = &cursor{name: againFeed, stored: feed.Start, read: feed.Start}
 	}
@@ -364,14 +386,22 @@ func (d *dispatcher) keep(games map[int64]map[string]stored) {
 			was, ok := before.numbers[name]
 			return ok && was == number
 		})
-		if !isKnown || isOld && active > 0 && active == before.active && len(changed) == 0 {
+		now := d.service.now()
+		notes := !isOld || active != before.active || now.Sub(before.notedAt) >= noteInterval
+		if !isKnown || active > 0 && !notes && len(changed) == 0 {
 			continue
 		}
-		d.kept[gameID] = kept{active, numbers}
+		if !notes {
+			now = before.notedAt
+		}
+		d.kept[gameID] = kept{active, now, numbers}
 		d.start(func() func() {
-			err := d.service.keep(d.ctx, gameID, changed, active)
-			if err == nil && (!isOld || active != before.active) {
-				err = d.service.deps.SetActiveCount(d.ctx, gameID, active)
+			var err error
+			if notes {
+				err = d.service.noteActive(d.ctx, gameID)
+			}
+			if err == nil {
+				err = d.service.keep(d.ctx, gameID, changed, active)
 			}
 			return func() {
 				if err != nil || active == 0 {
@@ -385,7 +415,8 @@ func (d *dispatcher) keep(games map[int64]map[string]stored) {
 
 // kept is what the feeds of a game were told.
 type kept struct {
-	active  int              // webhooks
+	active  int // webhooks
+	notedAt time.Time
 	numbers map[string]int64 // by feed: the last entry that need not be kept
 }
 
@@ -401,7 +432,7 @@ func (d *dispatcher) undelivered(gameID int64, webhooks map[string]stored) (map[
 		if t == nil || t.feeds == nil {
 			return nil, false
 		}
-		for name, number := range t.kept() {
+		for name, number := range t.keptNumbers {
 			if before, ok := numbers[name]; !ok || number < before {
 				numbers[name] = number
 			}
@@ -435,16 +466,17 @@ func (d *dispatcher) dispatch() {
 	if n == 0 || d.ctx.Err() != nil {
 		return
 	}
+	now := time.Now()
 	for sent := true; sent && d.flying < maxAtOnce; {
 		sent = false
 		for i := 0; i < n && d.flying < maxAtOnce; i++ {
 			t := d.order[i]
-			if t.isSlow && d.slow >= maxSlowAtOnce {
+			if d.ofGame[t.gameID] >= maxOfGame || t.isSlow(now) && d.slow >= maxSlowAtOnce {
 				continue
 			}
-			if e := t.next(); e != nil {
+			if e := t.next(now); e != nil {
 				sent = true
-				d.send(t, e)
+				d.send(t, e, t.isSlow(now))
 			}
 		}
 	}
@@ -452,9 +484,10 @@ func (d *dispatcher) dispatch() {
 	d.order = append(d.order[1:], d.order[0])
 }
 
-func (d *dispatcher) send(t *target, e *event) {
-	isSlow, address, signs, m := t.isSlow, t.URL, t.signs, e.message
+func (d *dispatcher) send(t *target, e *event, isSlow bool) {
+	address, signs, m := t.URL, t.signs, e.message
 	d.flying++
+	d.ofGame[t.gameID]++
 	if isSlow {
 		d.slow++
 	}
@@ -462,9 +495,13 @@ func (d *dispatcher) send(t *target, e *event) {
 		o := d.service.sender.send(d.ctx, address, signs, m, d.service.now())
 		return func() {
 			d.flying--
+			if d.ofGame[t.gameID]--; d.ofGame[t.gameID] == 0 {
+				delete(d.ofGame, t.gameID)
+			}
 			if isSlow {
 				d.slow--
 			}
+			t.notePace(o.took, time.Now())
 			d.landed(t, e, o)
 		}
 	})
@@ -499,31 +536,58 @@ const statusGone = 410
 // disable stores what a target has got to, drops it and makes the webhook inactive.
 func (d *dispatcher) disable(t *target, why string) {
 	d.drop(t)
-	p := t.takeProgress(d.fence, d.service.now())
-	d.start(func() func() {
-		err := d.service.store.commit(d.ctx, t.gameID, t.id, p)
-		if err == nil || errors.Is(err, redisdb.ErrStale) {
-			err = d.service.disable(d.ctx, targetKey{t.gameID, t.id}, why)
+	d.store(t, t.takeProgress(d.fence, d.service.now()), func(err error) {
+		if err != nil && !errors.Is(err, redisdb.ErrStale) || d.ctx.Err() != nil {
+			d.fail("disabling a webhook", err)
+			return
 		}
-		return func() { d.fail("disabling a webhook", err) }
+		d.start(func() func() {
+			err := d.service.disable(d.ctx, targetKey{t.gameID, t.id}, why)
+			return func() { d.fail("disabling a webhook", err) }
+		})
 	})
 }
 
-func (d *dispatcher) commit(t *target) {
-	t.storing = true
-	p := t.takeProgress(d.fence, d.service.now())
+// restart drops a target one of whose feeds is another one than before. It is read anew from what
+// the store has.
+func (d *dispatcher) restart(t *target, c *cursor, resume string) {
+	d.drop(t)
+	d.store(t, t.restart(c, resume, d.fence), func(err error) {
+		d.refreshAt = time.Time{}
+		d.fail("noting that events of a feed are gone", err)
+	})
+}
+
+// store stores progress of a target and then runs then. Meanwhile the target is not read anew.
+func (d *dispatcher) store(t *target, p progress, then func(err error)) {
+	key := targetKey{t.gameID, t.id}
+	d.storing[key]++
 	// What is delivered is stored also when the lead ends meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), storeTimeout)
 	d.start(func() func() {
 		defer cancel()
 		err := d.service.store.commit(ctx, t.gameID, t.id, p)
 		return func() {
-			t.storing = false
-			if err != nil && !t.gone {
-				d.drop(t) // it is read anew from what the store has
+			if d.storing[key]--; d.storing[key] == 0 {
+				delete(d.storing, key)
 			}
-			d.fail("storing how far a webhook is", err)
+			then(err)
 		}
+	})
+}
+
+func (d *dispatcher) commit(t *target) {
+	t.storing = true
+	p, numbers := t.takeProgress(d.fence, d.service.now()), t.kept()
+	d.store(t, p, func(err error) {
+		t.storing = false
+		switch {
+		case err == nil:
+			t.keptNumbers = numbers
+		case !t.gone:
+			d.drop(t) // it is read anew from what the store has
+		}
+		d.fail("storing how far a webhook is", err)
 	})
 }
 
@@ -546,8 +610,13 @@ func (d *dispatcher) poll(t *target) {
 			isFull := false
 			now := d.service.now()
 			for i := range pages {
-				t.addPage(&pages[i], now)
-				isFull = isFull || pages[i].isFull
+				p := &pages[i]
+				if c := t.feeds[p.feed]; p.gap && p.isOther && c != nil && c.read == p.after {
+					d.restart(t, c, p.resume)
+					return
+				}
+				t.addPage(p, now)
+				isFull = isFull || p.isFull
 			}
 			switch {
 			case isFull:

@@ -97,8 +97,9 @@ func (s *Service) newSigner(gameID int64, webhookID string, d definition) (signe
 		return signs, byFirst, nil
 	}
 	// A former secret that cannot be read is one that receivers no longer need.
-	if secret, _, err := s.decrypt(gameID, webhookID, d.Former); err == nil {
+	if secret, formerByFirst, err := s.decrypt(gameID, webhookID, d.Former); err == nil {
 		signs.former, _ = standardwebhooks.NewWebhook(secret)
+		byFirst = byFirst && formerByFirst
 	}
 	return signs, byFirst, nil
 }

@@ -96,9 +96,6 @@ func (s *sender) closeIdle() {
 
 // send sends a message and waits for the response. now is the time that is signed.
 func (s *sender) send(ctx context.Context, address string, signs signer, m message, now time.Time) outcome {
-	if m.err == nil && len(m.body) > maxBodyBytes {
-		m.err = errTooLong
-	}
 	if m.err != nil {
 		return outcome{err: m.err}
 	}
@@ -159,9 +156,11 @@ func describe(err error) error {
 		return errTimeout
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("no response: %w", wrapped.Err)
+		err = wrapped.Err
 	}
-	return err
+	// It may have what came instead of a response.
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	return fmt.Errorf("no response: %s", strings.ToValidUTF8(text[:min(len(text), shownBytes)], ""))
 }
 
 var errTimeout = errors.New("no response within 10 s")

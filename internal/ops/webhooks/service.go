@@ -63,12 +63,14 @@ type Service struct {
 	signingKeys atomic.Pointer[[][]byte]
 	sender      *sender
 	metrics     metrics
+	tests       chan struct{} // has one for each test under way
 }
 
 // New returns a service on a store. It panics without a signing key.
 func New(db *redisdb.DB, deps Deps, o Options) *Service {
 	s := &Service{
 		store: store{db}, deps: deps, guard: dialguard.Guard{Networks: o.Networks}, freeShards: o.FreeShards, now: o.Now,
+		tests: make(chan struct{}, maxTestsAtOnce),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -376,13 +378,22 @@ func (s *Service) RotateSecret(ctx context.Context, caller principal.Caller, gam
 	return Created{view, secret}, err
 }
 
+// maxTestsAtOnce bounds the tests under way on a node: each may take as long as a target lets it.
+const maxTestsAtOnce = 8
+
 // Test sends the message webhook.test now and returns what came back, whatever it is. It is for
-// staff. It returns forbidden, game_not_found, webhook_not_found and, when the secret cannot be
-// read, version_conflict with the reason.
+// staff. It returns forbidden, game_not_found, webhook_not_found, rate_limited while too many tests
+// are under way and, when the secret cannot be read, version_conflict with the reason.
 func (s *Service) Test(ctx context.Context, caller principal.Caller, gameID int64, id string) (Attempt, error) {
 	d, err := s.find(ctx, caller, gameID, id)
 	if err != nil {
 		return Attempt{}, err
+	}
+	select {
+	case s.tests <- struct{}{}:
+		defer func() { <-s.tests }()
+	default:
+		return Attempt{}, apierror.RateLimited.WithReason("at most %d tests may be under way on a node", maxTestsAtOnce)
 	}
 	signs, _, err := s.newSigner(gameID, id, d.definition)
 	if err != nil {
@@ -424,7 +435,8 @@ func (s *Service) Deliveries(
 }
 
 // Replay makes a webhook send again what is still stored: since a time, behind positions, or what
-// was given up. Receivers know events that they have by the ids. It is for staff. It returns
+// was given up. It never goes forward: a feed that has not got there stays where it is. Receivers
+// know events that they have by the ids. It is for staff. It returns
 // forbidden, game_not_found, webhook_not_found and invalid_request.
 func (s *Service) Replay(
 	ctx context.Context, caller principal.Caller, gameID int64, id string, from Replay,
@@ -446,18 +458,34 @@ func (s *Service) Replay(
 		err = s.store.unpark(ctx, gameID, id)
 	case from.After != nil:
 		if err = s.checkPositions(gameID, from.After); err == nil {
-			err = s.store.rewind(ctx, gameID, id, from.After)
+			err = s.goBack(ctx, gameID, id, from.After)
 		}
 	default:
 		var positions map[string]string
 		if positions, err = s.findTime(ctx, gameID, *from.From); err == nil {
-			err = s.store.rewind(ctx, gameID, id, positions)
+			err = s.goBack(ctx, gameID, id, positions)
 		}
 	}
 	if err != nil {
 		return Webhook{}, err
 	}
 	return s.view(ctx, gameID, id, d.definition)
+}
+
+// goBack puts the positions of a webhook back to some others, by feed.
+func (s *Service) goBack(ctx context.Context, gameID int64, id string, positions map[string]string) error {
+	states, err := s.store.readStates(ctx, gameID, []string{id})
+	if err != nil {
+		return err
+	}
+	back := map[string]string{}
+	for name, position := range positions {
+		// A leader only raises what was read here.
+		if current, ok := states[0].positions[name]; !ok || numberOf(position) <= numberOf(current) {
+			back[name] = position
+		}
+	}
+	return s.store.rewind(ctx, gameID, id, back)
 }
 
 // checkPositions returns invalid_request for a feed that the game does not have, and for what is no

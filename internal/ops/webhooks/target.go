@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,9 @@ const (
 	laneCount   = 16
 	maxOfTarget = 8      // requests under way to one target
 	maxPending  = 20_000 // events of a target in memory; more are read when some are done
+
+	maxPendingOfAll = 200_000 // events in memory; with more, a target reads on below fewPending only
+	fewPending      = 1_000
 
 	giveUpAfter = 24 * time.Hour // since a room's first failure; and of a target that only fails
 	jitter      = 0.1            // part of a delay by which it is longer or shorter
@@ -38,6 +42,7 @@ type cursor struct {
 	name   string
 	read   string   // position of the last entry that was read
 	stored string   // position as the store has it
+	loaded string   // what read was when the target was read from the store
 	events []*event // read and not yet behind stored, oldest first
 }
 
@@ -76,6 +81,8 @@ type target struct {
 	signs signer
 	round string
 
+	signingKeys *[][]byte // by which the secret was read
+
 	feeds   map[string]*cursor
 	rooms   map[string]*roomQueue
 	lanes   [laneCount]lane
@@ -92,16 +99,19 @@ type target struct {
 	attempts  []Attempt     // not yet stored
 	gaveUp    []parkedEvent // not yet stored
 	changed   bool          // something else of the state is not stored
-	isSlow    bool          // the last request took long
+	isProven  bool          // it has answered fast, and not slowly since
+	slowUntil time.Time     // by the clock of the machine: a request has taken long not long ago
 
 	pollAt    time.Time // of its feeds, by the clock of the machine
 	pollDelay time.Duration
 	polling   bool
 	storing   bool
 	gone      bool // it was removed or replaced: what is under way does not count
+
+	keptNumbers map[string]int64 // kept as of what the store has
 }
 
-func newTarget(gameID int64, id string, d stored, signs signer, st state) *target {
+func newTarget(gameID int64, id string, d stored, signs signer, st state, now time.Time) *target {
 	t := &target{
 		gameID: gameID, id: id, stored: d, signs: signs, round: st.round,
 		feeds: map[string]*cursor{}, rooms: map[string]*roomQueue{}, dirty: map[*roomQueue]struct{}{},
@@ -111,6 +121,10 @@ func newTarget(gameID int64, id string, d stored, signs signer, st state) *targe
 		t.feeds[name] = &cursor{name: name, read: position, stored: position}
 	}
 	for name, p := range st.behind {
+		if isGapRoom(name) {
+			t.tellGap(p.feed, p.after, now)
+			continue
+		}
 		q := t.queueOf(name)
 		if p.since.Before(st.revived) { // staff made the target active again: it has another 24 hours
 			p.tries, p.since, p.due = 0, time.Time{}, time.Time{}
@@ -126,8 +140,10 @@ func newTarget(gameID int64, id string, d stored, signs signer, st state) *targe
 		}
 	}
 	for _, c := range t.feeds {
+		c.loaded = c.read
 		t.endCatchUp(c)
 	}
+	t.keptNumbers = t.kept()
 	return t
 }
 
@@ -158,7 +174,13 @@ func (t *target) add(c *cursor, position, room string, m message, wanted bool, n
 		c.events = append(c.events, e)
 	}
 	if wanted {
+		if len(m.body) > maxBodyBytes {
+			e.message.err = errTooLong
+		}
 		e.room = t.queueOf(room)
+		if q := e.room; q.behind && len(q.events) == 0 && numberOf(position) <= numberOf(q.place.after) {
+			t.touch(q) // staff put the position before the place of this room
+		}
 		e.room.events = append(e.room.events, e)
 		t.pending++
 		if e.room.state == idle {
@@ -185,25 +207,52 @@ func (t *target) endCatchUp(c *cursor) {
 	}
 }
 
-// addGap adds the message that events of a feed are gone. isOther says that the feed has other
-// entries than before, so that the positions of before mean nothing: after a failover of the store.
-// Then the target goes on behind next, else with the oldest entry that is stored.
-func (t *target) addGap(c *cursor, next string, isOther bool, m message, now time.Time) {
-	after := c.read
-	if isOther {
-		c.events, c.stored, c.read = nil, next, next
-		after = next
-	} else {
-		c.read = oldestPosition
+// gapRoom begins the name of what waits like a room to tell that events of a feed are gone.
+const gapRoom = "gap:"
+
+func isGapRoom(name string) bool { return strings.HasPrefix(name, gapRoom) }
+
+// tellGap adds the message that the events of a feed that follow a position are gone. It has a place
+// in the store from the beginning, so that the next leader sends it when this one dies.
+func (t *target) tellGap(feedName, after string, now time.Time) {
+	c := t.feeds[feedName]
+	if c == nil {
+		c = &cursor{name: feedName, read: after, stored: after}
+		t.feeds[feedName] = c
 	}
-	e := &event{feed: c, position: c.stored, after: after, message: m, room: t.queueOf("gap:" + c.name)}
-	c.events = append(c.events, e)
-	e.room.events = append(e.room.events, e)
+	q := t.queueOf(gapRoom + feedName)
+	q.events = append(q.events, &event{
+		feed: c, position: after, after: after, room: q, message: gapMessage(t.gameID, feedName, after, now),
+	})
+	q.behind = true
+	t.touch(q)
 	t.pending++
-	if e.room.state == idle {
-		t.wake(e.room, now)
+	if q.state == idle {
+		t.wake(q, now)
 	}
-	t.changed = true
+}
+
+// restart returns what makes the next target tell that a feed has other entries than those that this
+// one has read: after a failover of the store. The next one begins with the position that the store
+// has. When that is none of the feed's any more, it begins behind resume, which is before everything
+// that it can have missed, and so do the rooms that are behind: some comes twice, nothing is lost.
+func (t *target) restart(c *cursor, resume string, fence int64) progress {
+	p := progress{
+		fence: fence, round: t.round, fields: map[string]string{}, positions: map[string]string{},
+		places: map[string]*place{gapRoom + c.name: {feed: c.name, after: c.read}},
+	}
+	if c.read != c.loaded {
+		return p
+	}
+	p.positions[c.name] = resume
+	for name, q := range t.rooms {
+		if q.behind && q.place.feed == c.name && !isGapRoom(name) && numberOf(q.place.after) > numberOf(resume) {
+			at := q.place
+			at.after = resume
+			p.places[name] = &at
+		}
+	}
+	return p
 }
 
 // wake makes the first event of a room wait for its time, or for its turn in the lane.
@@ -228,9 +277,30 @@ func (t *target) wakeDue(now time.Time) {
 	}
 }
 
+// isSlow reports whether a request has taken long not long ago.
+func (t *target) isSlow(now time.Time) bool { return now.Before(t.slowUntil) }
+
+// notePace notes how long a request took that has ended.
+func (t *target) notePace(took time.Duration, now time.Time) {
+	if took >= slowAfter {
+		t.isProven, t.slowUntil = false, now.Add(slowFor)
+	} else if !t.isSlow(now) {
+		t.isProven = true
+	}
+}
+
+// atOnce returns how many requests may be under way: one until the target has shown that it is fast,
+// so that many targets which are down at once do not take all requests of the node.
+func (t *target) atOnce(now time.Time) int {
+	if t.isProven || t.isSlow(now) {
+		return maxOfTarget
+	}
+	return 1
+}
+
 // next takes an event that can be sent now, nil for none.
-func (t *target) next() *event {
-	if t.ready == 0 || t.flying >= maxOfTarget || t.gone {
+func (t *target) next(now time.Time) *event {
+	if t.ready == 0 || t.flying >= t.atOnce(now) || t.gone {
 		return nil
 	}
 	first := rand.IntN(laneCount) // so that no lane is always the last
@@ -254,7 +324,6 @@ func (t *target) land(e *event, o outcome, now time.Time) {
 	q := e.room
 	q.lane.busy = false
 	t.flying--
-	t.isSlow = o.took >= slowAfter
 	a := o.attempt(e.message, now)
 	a.Try = q.place.tries + 1
 	if o.isDelivered() {
@@ -349,7 +418,7 @@ func (t *target) takeProgress(fence int64, now time.Time) progress {
 	}
 	for q := range t.dirty {
 		q.dirty = false
-		if len(q.events) == 0 && t.feeds[q.place.feed].isCaughtUp() {
+		if len(q.events) == 0 && (isGapRoom(q.name) || t.feeds[q.place.feed].isCaughtUp()) {
 			p.places[q.name] = nil
 			q.behind = false
 			delete(t.rooms, q.name)
@@ -425,7 +494,7 @@ func (t *target) kept() map[string]int64 {
 		numbers[name] = numberOf(c.stored)
 	}
 	for _, q := range t.rooms {
-		if q.behind && len(q.events) > 0 {
+		if q.behind && len(q.events) > 0 && !isGapRoom(q.name) {
 			e := q.events[0]
 			numbers[e.feed.name] = min(numbers[e.feed.name], numberOf(e.after))
 		}

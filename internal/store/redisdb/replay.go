@@ -22,7 +22,7 @@ var replayedCommands = map[string][]any{
 	"DEL": {}, "UNLINK": {}, "PEXPIREAT": {1}, "PERSIST": {},
 	"SET": {1}, "INCR": {}, "INCRBY": {1},
 	"HSET": {"f", 1}, "HSETNX": {"f", 1}, "HINCRBY": {"f", 1}, "HDEL": {"f"},
-	"RPUSH": {1}, "RPOP": {}, "LREM": {0, 1}, "LTRIM": {0, 1},
+	"LPUSH": {1}, "RPUSH": {1}, "RPOP": {}, "LREM": {0, 1}, "LTRIM": {0, 1},
 	"SADD": {1}, "SREM": {1},
 	"ZADD": {1, 1}, "ZREM": {1}, "ZREMRANGEBYRANK": {0, 1}, "ZREMRANGEBYSCORE": {0, 1},
 	"XADD": {"*", "f", 1}, "XTRIM": {"MAXLEN", 1},

@@ -56,9 +56,12 @@ func run() error {
 		return err
 	}
 	g := game{server}
-	server.On("room.started", g.begin)
+	server.On("room.started", func(ctx context.Context, e parlor.Event) error { return g.begin(ctx, e.RoomID) })
 	server.OnCall("take", g.take)
-	server.OnRoom(func(ctx context.Context, room parlor.Room) error { return g.settle(ctx, room.RoomID) })
+	// After a start of this program, and after a gap: what it has missed.
+	server.OnRoom(func(ctx context.Context, room parlor.Room) error {
+		return errors.Join(g.begin(ctx, room.RoomID), g.settle(ctx, room.RoomID))
+	})
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -79,13 +82,13 @@ func (g game) read(ctx context.Context, roomID string) (match, error) {
 	return m, errors.Join(room.DecodeState("stones", &m.Stones), room.DecodeState("next", &m.Next))
 }
 
-// begin lays the stones on the table.
-func (g game) begin(ctx context.Context, e parlor.Event) error {
-	m, err := g.read(ctx, e.RoomID)
+// begin lays the stones on the table of a room that has started.
+func (g game) begin(ctx context.Context, roomID string) error {
+	m, err := g.read(ctx, roomID)
 	if err != nil || m.StateVersion() > 0 || m.Status != parlor.Started {
 		return err
 	}
-	_, err = g.server.SetState(ctx, e.RoomID, parlor.StateChange{Patch: m.patch()})
+	_, err = g.server.SetState(ctx, roomID, parlor.StateChange{Patch: m.patch()})
 	return err
 }
 

@@ -17,13 +17,17 @@ async function read(roomId) {
 async function settle(roomId) {
   const { room, players, stones, next } = await read(roomId);
   if (room.status !== "STARTED" || stones > 0) return;
-  await server.finish(roomId, players.map((userId) => ({ userId, place: userId === next ? 2 : 1 })));
+  const results = players.map((userId) => ({ userId, place: userId === next ? 2 : 1 }));
+  await server.finish(roomId, results, { key: `finish-${roomId}` });
 }
 
-server.on("room.started", async ({ roomId }) => {
+/** Lays the stones on the table of a room that has started. */
+async function begin(roomId) {
   const { room, stones, next } = await read(roomId);
-  if (!room.shared?.version) await server.setState(roomId, { stones, next }, { version: 0 });
-});
+  if (room.status === "STARTED" && !room.shared?.version) await server.setState(roomId, { stones, next }, { version: 0 });
+}
+
+server.on("room.started", ({ roomId }) => begin(roomId));
 
 server.onCall("take", async ({ roomId, from, payload }) => {
   const { room, players, stones, next } = await read(roomId);
@@ -36,7 +40,11 @@ server.onCall("take", async ({ roomId, from, payload }) => {
   return left;
 });
 
-server.onRoom(({ roomId }) => settle(roomId)); // after a start of this program, and after a gap
+// After a start of this program, and after a gap: what it has missed.
+server.onRoom(async ({ roomId }) => {
+  await begin(roomId);
+  await settle(roomId);
+});
 server.on("state", console.log);
 server.on("error", console.error);
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => server.close());

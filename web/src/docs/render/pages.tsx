@@ -57,6 +57,7 @@ const guides = [
   { name: "consensus", title: "Who says who has won", audience: "operator" },
   { name: "presence", title: "Presence", audience: "operator" },
   { name: "game-server", title: "The game's server", audience: "operator" },
+  { name: "webhooks", title: "Webhooks", audience: "operator" },
   { name: "cost", title: "What a call costs", audience: "operator" },
   { name: "performance", title: "What sockets cost", audience: "operator" },
   { name: "changes", title: "What a change of settings reaches", audience: "operator" },

@@ -97,9 +97,10 @@ export class Match {
     const isGoing = room?.status === "STARTED";
     const { stones, next } = room ? readTable(room) : { stones: allStones, next: undefined };
     const isMyTurn = isGoing && stones > 0 && next === this.#parlor.user?.id;
+    const isLaid = next !== undefined;
     this.view = {
       stones,
-      status: this.#note || this.#describe(isMyTurn),
+      status: this.#note || this.#describe(isMyTurn, isLaid),
       balance: `You have ${this.#now.toFixed(2)} ${currency}${
         this.#before === undefined ? "" : `, and had ${this.#before.toFixed(2)} before this match`}`,
       mostToTake: isMyTurn && !this.#isBusy ? Math.min(3, stones) : 0,
@@ -113,10 +114,12 @@ export class Match {
     }
   }
 
-  #describe(isMyTurn: boolean): string {
+  #describe(isMyTurn: boolean, isLaid: boolean): string {
     switch (this.#room?.status) {
       case "CREATED": return "Waiting for the other player. Open this page in a private window too.";
-      case "STARTED": return isMyTurn ? "Your turn: take one to three stones." : "The other player's turn.";
+      case "STARTED":
+        if (!isLaid) return "Waiting for the game's server to lay the stones. Is it running?";
+        return isMyTurn ? "Your turn: take one to three stones." : "The other player's turn.";
       case "CANCELLED": return "The match is off. Your stake is back.";
       case "DISPUTED": return "The two pages disagree who won. The stakes wait for the operator.";
       case "FINISHED": return this.#payout > 0 ? `You won ${this.#payout.toFixed(2)} ${currency}.` : "You lost.";
