@@ -312,7 +312,7 @@ func TestCallsOfOneSocketKeepTheirOrderAndSixteenAreUnderWay(t *testing.T) {
 	}
 }
 
-// The server keeps what it knows of a room under its id, so a call must not come under another text.
+// A server keeps what it knows of a room under its id, so a call must not have another text of it.
 func TestACallHasTheIDThatEventsHave(t *testing.T) {
 	for _, by := range []string{"share", "room"} {
 		t.Run(by, func(t *testing.T) {

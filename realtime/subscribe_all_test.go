@@ -144,7 +144,8 @@ func TestHeldEventsComeAfterTheMissedOnes(t *testing.T) {
 		}
 		held := Subscription{Topic: name, Implicit: true, HoldEvents: time.Hour}
 		testkit.Must(client.Subscribe(t.Context(), held))(t)
-		testkit.Check(t, n.BroadcastToTopic(t.Context(), name, []byte(`{"type":"message"}`))) // it has no place among events
+		// A message has no place among the events.
+		testkit.Check(t, n.BroadcastToTopic(t.Context(), name, []byte(`{"type":"message"}`)))
 		if e := c.next(); e.Type != "message" {
 			t.Fatalf("got %+v, want the message", e)
 		}

@@ -18,10 +18,10 @@ var watchedTypes = map[string]bool{
 	"room.message": true, "room.state": true, "room.turn": true, "room.connected": true, "room.disconnected": true,
 }
 
-// WatchRoom lets the server hear what no feed has of a room, until the room ends: room.state,
-// room.turn, room.connected and room.disconnected, each at most once. The server takes the calls of
-// the room where no other server has them by its share. It waits for a connection. It returns a
-// *[Problem] with the code room_not_found.
+// WatchRoom lets the server hear what no feed has of a room, until the room ends: room.message of
+// what players send to all, room.state, room.turn, room.connected and room.disconnected, each at
+// most once. The server takes the calls of the room where no other server has them by its share. It
+// waits for a connection. It returns a *[Problem] with the code room_not_found.
 func (s *Server) WatchRoom(ctx context.Context, roomID string) error {
 	s.watched.mu.Lock()
 	s.watched.rooms[roomID] = true
