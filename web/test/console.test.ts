@@ -680,15 +680,15 @@ describe("an operator", () => {
       if (shots) await page.screenshot({ path: join(shots, "webhook.png"), fullPage: true });
 
       status = 503;
-      await api("POST", "/api/v1/game-session/join", node.tokens.bob!, { roomId: room.roomId });
+      await api("POST", "/api/v1/game-session/ready", node.tokens.ada!, { roomId: room.roomId, ready: true });
       await page.getByText("Last error").waitFor();
       await page.getByRole("definition").filter({ hasText: "failing" }).waitFor();
       await page.getByLabel("Show").selectOption("failed");
-      await page.getByRole("row").filter({ hasText: "room.joined" }).getByText("not today").waitFor();
+      await page.getByRole("row").filter({ hasText: "room.ready" }).getByText("not today").waitFor();
       if (shots) await page.screenshot({ path: join(shots, "webhook-failing.png"), fullPage: true });
       expect(await findViolations(page)).toEqual([]);
       status = 200;
-      await expect.poll(() => got.map((m) => m.type), { timeout: 15_000 }).toContain("room.joined");
+      await expect.poll(() => got.map((m) => m.type), { timeout: 15_000 }).toContain("room.ready");
 
       await page.getByRole("button", { name: "Rotate the secret…" }).click();
       await dialog.getByRole("button", { name: "Rotate" }).click();

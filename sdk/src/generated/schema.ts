@@ -1216,7 +1216,10 @@ export interface components {
              * @enum {string}
              */
             state: "ok" | "failing" | "disabled";
-            /** @description Age of the oldest event that waits, 0 for none */
+            /**
+             * Format: double
+             * @description Age of the oldest event that waits, 0 for none
+             */
             lagSeconds: number;
             /** @description Rooms that have failed and are tried again */
             waitingRooms: number;
@@ -1245,7 +1248,10 @@ export interface components {
              * @enum {string}
              */
             state: "ok" | "failing" | "disabled";
-            /** @description Age of the oldest event that waits, 0 for none */
+            /**
+             * Format: double
+             * @description Age of the oldest event that waits, 0 for none
+             */
             lagSeconds: number;
             /** @description Rooms that have failed and are tried again */
             waitingRooms: number;
