@@ -358,7 +358,7 @@ export interface Friends {
 
 /** The player's own account. */
 export interface OwnAccount {
-  /** Changes the name, 1 to 32 characters. */
+  /** Changes the player's name, 1 to 32 characters. */
   rename(username: string): Promise<Account>;
   /** An https address, or null for none. */
   avatar(url: string | null): Promise<Account>;

@@ -64,5 +64,6 @@ export const questions: [question: string, page: string, place?: string][] = [
   ["unity webgl", "/docs/engines/unity"],
   ["godot export", "/docs/engines/godot"],
   ["openapi client generator", "/docs/clients"],
+  ["webhooks", "/docs/guide/webhooks"],
   ["backup and restore", "/docs/guide/deployment", "backups"],
 ];

@@ -26,7 +26,7 @@ const otherWords: Record<string, string> = {
   ban: "kick", based: "shared state turns", begin: "start", browser: "page", bundler: "vite", buy: "purchase",
   cash: "money", chat: "message send", cheat: "security lie", code: "join", coin: "token", computer: "window profile", coop: "room",
   countdown: "deadline turn", create: "add",
-  connect: "connection", cors: "origin", crash: "error", currency: "token", delete: "remove", denied: "refused",
+  change: "rename", connect: "connection", cors: "origin", crash: "error", currency: "token", delete: "remove", denied: "refused",
   deploy: "running deployment", disconnect: "connection lost reconnect", docker: "deployment", download: "install",
   drop: "lost",
   earn: "payout", elo: "leaderboard", exception: "error", expired: "token_expired", fail: "error", find: "list", fraud: "security",

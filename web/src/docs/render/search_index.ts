@@ -11,12 +11,13 @@ export interface SearchPage {
 /** What a hit on a page counts: what a newcomer needs before what a contributor does. */
 function weightOf(path: string, isForContributors: boolean): number {
   if (path === "/docs/http/schemas" || path === "/docs/try") return 0.35;
-  if (path === "/docs/http/admin") return 0.5;
+  if (path === "/docs/http/admin") return 0.6;
   if (path.startsWith("/docs/http")) return 0.75;
   if (path === "/docs/errors") return 0.4;
   if (path === "/docs" || path === "/docs/close" || path === "/docs/events") return 0.6;
   if (path.startsWith("/docs/errors/") || path.startsWith("/docs/close/")) return 0.7;
   if (path === "/docs/sdk/binary") return 0.9; // which few games need
+  if (path === "/docs/sdk/server") return 0.7; // not of a page
   if (path.startsWith("/docs/examples")) return 0.7;
   if (path.startsWith("/docs/guide")) return isForContributors ? 0.6 : 1;
   return path.startsWith("/docs/sdk") ? 1.15 : 1.3;
