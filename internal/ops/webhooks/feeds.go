@@ -46,7 +46,7 @@ func (t *target) addPage(p *page, now time.Time) {
 	}
 	if p.gap { // it goes on with the oldest entry that is stored
 		t.tellGap(c.name, c.read, now)
-		c.read = oldestPosition
+		c.read, c.endedCatchUp = oldestPosition, false
 	}
 	for i := range p.entries {
 		e := &p.entries[i]

@@ -578,7 +578,8 @@ func (d *dispatcher) store(t *target, p progress, then func(err error)) {
 
 func (d *dispatcher) commit(t *target) {
 	t.storing = true
-	p, numbers := t.takeProgress(d.fence, d.service.now()), t.kept()
+	now := d.service.now()
+	p, numbers := t.takeProgress(d.fence, now), t.kept(now)
 	d.store(t, p, func(err error) {
 		t.storing = false
 		switch {

@@ -40,10 +40,12 @@ type event struct {
 // cursor is how far a target has got in one feed.
 type cursor struct {
 	name   string
-	read   string   // position of the last entry that was read
-	stored string   // position as the store has it
-	loaded string   // what read was when the target was read from the store
-	events []*event // read and not yet behind stored, oldest first
+	read   string // position of the last entry that was read
+	stored string // position as the store has it
+	loaded string // what read was when the target was read from the store
+
+	endedCatchUp bool
+	events       []*event // read and not yet behind stored, oldest first
 }
 
 // roomQueue has the events of one room that are not done, oldest first. A room has its events in
@@ -109,6 +111,10 @@ type target struct {
 	gone      bool // it was removed or replaced: what is under way does not count
 
 	keptNumbers map[string]int64 // kept as of what the store has
+
+	lookAt       time.Time        // of the next look at all rooms, by the clock of the machine
+	oldestSeen   time.Time        // oldest at the last look
+	keptAtLooked map[string]int64 // kept at the last look
 }
 
 func newTarget(gameID int64, id string, d stored, signs signer, st state, now time.Time) *target {
@@ -143,7 +149,7 @@ func newTarget(gameID int64, id string, d stored, signs signer, st state, now ti
 		c.loaded = c.read
 		t.endCatchUp(c)
 	}
-	t.keptNumbers = t.kept()
+	t.keptNumbers = t.kept(now)
 	return t
 }
 
@@ -195,11 +201,12 @@ func (t *target) add(c *cursor, position, room string, m message, wanted bool, n
 func (c *cursor) isCaughtUp() bool { return numberOf(c.read) >= numberOf(c.stored) }
 
 // endCatchUp makes the store forget the rooms that are behind in a feed and have no event there any
-// more. It is called when something was read of the feed.
+// more. It is called when something was read of the feed, and looks once.
 func (t *target) endCatchUp(c *cursor) {
-	if !c.isCaughtUp() {
+	if c.endedCatchUp || !c.isCaughtUp() {
 		return
 	}
+	c.endedCatchUp = true
 	for _, q := range t.rooms {
 		if q.behind && len(q.events) == 0 && q.place.feed == c.name {
 			t.touch(q)
@@ -472,13 +479,38 @@ func (t *target) oldest(now time.Time) (at time.Time) {
 	if t.pending == 0 {
 		return at
 	}
-	at = now
+	t.look(now)
+	return t.oldestSeen
+}
+
+const (
+	lookInterval = time.Second // between two looks at all rooms of a target
+	fewRooms     = 100         // that are looked at each time
+)
+
+// look notes what oldest and kept return. Of a target that is down there are as many rooms as events
+// may be in memory: to look at them ten times a second would delay other targets.
+func (t *target) look(now time.Time) {
+	machine := time.Now()
+	if len(t.rooms) > fewRooms && machine.Before(t.lookAt) {
+		return
+	}
+	t.lookAt, t.oldestSeen, t.keptAtLooked = machine.Add(lookInterval), now, make(map[string]int64, len(t.feeds))
+	for name, c := range t.feeds {
+		t.keptAtLooked[name] = numberOf(c.stored)
+	}
 	for _, q := range t.rooms {
-		if len(q.events) > 0 && q.events[0].message.at.Before(at) {
-			at = q.events[0].message.at
+		if len(q.events) == 0 {
+			continue
+		}
+		e := q.events[0]
+		if e.message.at.Before(t.oldestSeen) {
+			t.oldestSeen = e.message.at
+		}
+		if q.behind && !isGapRoom(q.name) {
+			t.keptAtLooked[e.feed.name] = min(t.keptAtLooked[e.feed.name], numberOf(e.after))
 		}
 	}
-	return at
 }
 
 func optionalMS(at time.Time) string {
@@ -488,19 +520,11 @@ func optionalMS(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// kept returns the number in each feed behind which everything must be kept.
-func (t *target) kept() map[string]int64 {
-	numbers := make(map[string]int64, len(t.feeds))
-	for name, c := range t.feeds {
-		numbers[name] = numberOf(c.stored)
-	}
-	for _, q := range t.rooms {
-		if q.behind && len(q.events) > 0 && !isGapRoom(q.name) {
-			e := q.events[0]
-			numbers[e.feed.name] = min(numbers[e.feed.name], numberOf(e.after))
-		}
-	}
-	return numbers
+// kept returns the number in each feed behind which everything must be kept. It may be lower than
+// needed for a while.
+func (t *target) kept(now time.Time) map[string]int64 {
+	t.look(now)
+	return t.keptAtLooked
 }
 
 // hasProgress reports whether there is something to store.
