@@ -513,6 +513,57 @@ func (n *node) asksNobody(t testing.TB) {
 	}
 }
 
+// What another node sends is not of the test's own node, so it is made here.
+func TestAServerIsAskedOnceInOrderAndAnswersInTime(t *testing.T) {
+	db := redistest.Single(t)
+	b := startNode(t, db, "b")
+	s := b.connect(1, "server", nil)
+	receive := func(number, timeoutMS int) (callID string) {
+		callID = fmt.Sprint("id", number)
+		b.Receive(fmt.Sprintf(`c|%s|server|nobody|caller|%d|%d|{"type":"room.call","data":{"op":"%d"}}`,
+			callID, number, timeoutMS, number))
+		return callID
+	}
+	for _, number := range []int{1, 1, 2, 1, 2, 5, 4, 6} {
+		receive(number, 5000)
+	}
+	var heard []string
+	for _, h := range s.calls() {
+		heard = append(heard, h.Data.Op)
+	}
+	if !slices.Equal(heard, []string{"1", "2", "5", "6"}) {
+		t.Errorf("the server heard %v", heard)
+	}
+
+	late, asked := receive(7, 1), time.Now()
+	redistest.Eventually(t, "the time is over", func() bool { return time.Since(asked) > 2*time.Millisecond })
+	if err := b.Reply(s.id, calls.Answer{CallID: late}); !errors.Is(err, apierror.CallNotFound) {
+		t.Errorf("an answer that is late gets %v", err)
+	}
+}
+
+func TestACallThatAServerDoesNotTakeIsNotItsToAnswer(t *testing.T) {
+	a := startNode(t, redistest.Single(t), "a")
+	caller := a.NewCaller("caller")
+	defer caller.Close()
+	full := a.connect(1, "full", nil)
+	full.full = true
+	want(t, start(t, caller, calls.Call{Op: "x"}), "no_server <nil>")
+	if s := a.Stats(); s.Asked != 0 {
+		t.Errorf("the server may answer %d calls that it did not get", s.Asked)
+	}
+	full.disconnect()
+
+	paced := a.connect(2, "paced", echo)
+	a.OpenServer(paced, 1, 2)
+	for _, answer := range []string{"1", "1", "no_server <nil>"} {
+		want(t, start(t, caller, calls.Call{GameID: 2, Op: "x", Payload: wire.RawJSON("1")}), answer)
+	}
+	if have := a.count("server_busy"); have != 2 {
+		t.Errorf("%d calls found a busy server", have)
+	}
+}
+
 func TestMessagesOfAnUnknownFormAreDropped(t *testing.T) {
 	db := redistest.Single(t)
 	a := startNode(t, db, "a")
