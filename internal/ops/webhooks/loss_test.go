@@ -106,6 +106,42 @@ func TestAGapThatIsRefusedComesLater(t *testing.T) {
 	})
 }
 
+// What was trimmed is told by the next leader when this one dies before the response.
+func TestAGapOutlivesTheLeaderThatTellsIt(t *testing.T) {
+	in := install(t)
+	blocked := make(chan struct{})
+	defer close(blocked)
+	r := receive(t, func(d delivery) int {
+		if d.kind == "webhook.gap" {
+			<-blocked
+			return 0
+		}
+		return 200
+	})
+	w := in.create(t, r.URL)
+	in.happen(t, 0, "a", "b", "c", "d")
+	testkit.Check(t, in.db.Client.LTrim(t.Context(), keys.Feed(keys.FreeShard(0), game), 2, -1).Err())
+	kill := in.lead(t)
+	in.wantGapAtOnce(t, r, w.ID)
+	kill()
+	r.setAnswer(always(200))
+	in.lead(t)
+	redistest.Eventually(t, "the gap comes", func() bool { return len(r.ids("webhook.gap")) > 0 })
+}
+
+// wantGapAtOnce waits until other rooms are delivered while the gap is under way.
+func (in *installation) wantGapAtOnce(t *testing.T, r *receiver, id string) {
+	t.Helper()
+	redistest.Eventually(t, "others come meanwhile", func() bool {
+		in.happen(t, 0, fmt.Sprintf("room-%d", r.asked())) // in whichever lane the gap is
+		return r.count() > 4
+	})
+	redistest.Eventually(t, "a position behind the gap is stored", func() bool {
+		state := in.db.Client.HGetAll(t.Context(), keys.WebhookState(game, id)).Val()
+		return state["behind:gap:r0"] != "" || state["pos:r0"] != "0-0"
+	})
+}
+
 // A room whose place is lost begins with the oldest entry that is stored.
 func TestARoomThatIsBehindOutlivesAFailover(t *testing.T) {
 	in := install(t)

@@ -72,3 +72,28 @@ func TestTargetsReadLessWhileMuchWaits(t *testing.T) {
 		t.Error("events in memory have no bound")
 	}
 }
+
+// A room that fails waits for its time, each time longer, and then goes on behind what was delivered.
+func TestARoomWaitsForItsTimeAndGoesOnBehindWhatWasDelivered(t *testing.T) {
+	tg, now := newTestTarget(state{positions: map[string]string{"r0": "0-0"}}), time.Now()
+	for _, position := range []string{"1-aaaaaaaa", "2-aaaaaaaa"} {
+		tg.add(tg.feeds["r0"], position, "room", message{}, true, now)
+	}
+	for _, delay := range retryDelays[:3] {
+		tg.land(tg.next(now), outcome{status: 500, err: errTimeout}, now)
+		tg.wakeDue(now.Add(delay - delay/10 - time.Second))
+		if tg.next(now) != nil {
+			t.Fatalf("it is sent again before %v", delay)
+		}
+		now = now.Add(delay + delay/10)
+		tg.wakeDue(now)
+	}
+	tg.land(tg.next(now), outcome{status: 200}, now)
+	if e := tg.next(now); e == nil || e.position != "2-aaaaaaaa" {
+		t.Fatalf("the next event is %v", e)
+	}
+	tg.takeProgress(1, now)
+	if at := tg.rooms["room"].place.after; at != "1-aaaaaaaa" {
+		t.Errorf("the room goes on behind %s", at)
+	}
+}
