@@ -228,6 +228,34 @@ func TestAFeedThatCountsAnewIsAGap(t *testing.T) {
 	c.expectFed(2, 2)
 }
 
+// Two filters may select the same first and last event, and others between them.
+func TestFramesOfAFeedAreThoseOfTheirFilter(t *testing.T) {
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{})
+	w := &feedWriter{t: t, db: db, topic: "{r1}:feed:1"}
+	w.write(9)
+	for _, share := range [][]uint32{{1, 0}, {2, 1}, {4, 1}, {1, 0}} {
+		c := dial(t, n, "user=1").listen()
+		c.follow(w.topic, "0-0", share...)
+		c.expectFed(1, 9, share...)
+	}
+}
+
+// Who gets events knows its position by them.
+func TestNoPositionIsToldBetweenEvents(t *testing.T) {
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{})
+	w := &feedWriter{t: t, db: db, topic: "{r1}:feed:1"}
+	c := dial(t, n, "user=1").listen()
+	c.follow(w.topic, "", 2, 0)
+	w.write(1200)
+	c.expectFed(1, 1200, 2, 0)
+	w.write(3)
+	for e := c.next(); e.Seq != 1202; e = c.next() {
+		t.Errorf("got %+v before the next event", e)
+	}
+}
+
 // 64 shares get each event once, in order, from one rendering; two clients of one share get the
 // same frames.
 func TestSharesOfAFeedDivideItsEvents(t *testing.T) {

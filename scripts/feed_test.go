@@ -147,6 +147,25 @@ func TestABrokenFeedStopsNoRoom(t *testing.T) {
 	}
 }
 
+// The digit that says whether a room feeds has bits of its shard, too.
+func TestRoomsOfEachShardFeed(t *testing.T) {
+	db := openEmbedded(t)
+	digits := map[byte]bool{}
+	for i := range 64 {
+		f := newFixture(t, db)
+		f.id += int64(i / 32) // a room takes a number, too, so that each second one would be missing
+		f.feeds = true
+		r := f.openRoom(values{"entry": i % 2})
+		digits[r.id[22]] = true
+		if n := db.Client.LLen(t.Context(), keys.Feed(r.shard, f.id)).Val(); n != 1 || !keys.RoomFeeds(r.id) {
+			t.Errorf("room %s has %d entries in the feed", r.id, n)
+		}
+	}
+	if len(digits) != 8 {
+		t.Errorf("the rooms have %d of 8 digits", len(digits))
+	}
+}
+
 // Entries of two counts in one list would have no order.
 func TestAFeedThatHasLostItsHeadBeginsAnew(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
