@@ -1,7 +1,7 @@
 /** A message of another player. */
 export interface BinaryMessage {
     roomId: string;
-    /** The player who sent it. */
+    /** The player who sent it; 0: the game's server. */
     from: number;
     /** The game's number for the kind of message. */
     op: number;

@@ -1222,7 +1222,10 @@ export type ServerEvents = {
     "ledger.entry": LedgerEvent;
     /** Where the connection stands now. */
     state: ServerState;
-    /** What no call could report: a handler that threw, positions that could not be saved, the end of the server. */
+    /**
+     * What no call could report: a handler that threw, positions that could not be saved, a node that is
+     * not there, the end of the server.
+     */
     error: Error;
 };
 /** A question of a player with a seat in the room. Nobody stores it, so it comes at most once. */

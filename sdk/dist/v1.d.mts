@@ -1120,7 +1120,10 @@ interface ContractRoomEvents {
     };
 }
 type WireRoomEvents = ServiceRoomEvents & Omit<ContractRoomEvents, keyof ServiceRoomEvents>;
-/** A message of another player. */
+/**
+ * A message of another player. The game's server may send messages too, if it is made to: `from` is null
+ * then, although its type is a number, so that a game without such messages need not ask.
+ */
 export type MessageOf<M> = {
     [K in keyof M & string]: {
         from: number;
@@ -1359,7 +1362,7 @@ export interface Friends {
 }
 /** The player's own account. */
 export interface OwnAccount {
-    /** Changes the name, 1 to 32 characters. */
+    /** Changes the player's name, 1 to 32 characters. */
     rename(username: string): Promise<Account>;
     /** An https address, or null for none. */
     avatar(url: string | null): Promise<Account>;
