@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/store/keys"
 	"github.com/parlor-games/parlor/internal/store/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/testkit"
+	"github.com/redis/go-redis/v9"
 )
 
 // loseNewest makes the feed of shard 0 end earlier, as after a failover to a replica that lagged
@@ -119,9 +120,17 @@ func TestAGapOutlivesTheLeaderThatTellsIt(t *testing.T) {
 		return 200
 	})
 	w := in.create(t, r.URL)
-	in.happen(t, 0, "a", "b", "c", "d")
-	testkit.Check(t, in.db.Client.LTrim(t.Context(), keys.Feed(keys.FreeShard(0), game), 2, -1).Err())
 	kill := in.lead(t)
+	in.happen(t, 0, "a", "b", "c", "d") // the target shows that it is fast
+	r.want(t, 4)
+	list := keys.Feed(keys.FreeShard(0), game)
+	_, err := in.db.Client.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.RPush(t.Context(), list, "5-aaaaaaaa|room.ready|1764264746123|e|5|4|7|1",
+			"6-aaaaaaaa|room.ready|1764264746123|f|6|4|7|1")
+		return p.LTrim(t.Context(), list, 5, -1).Err()
+	})
+	testkit.Check(t, err)
+	in.numbers[list] = 6
 	in.wantGapAtOnce(t, r, w.ID)
 	kill()
 	r.setAnswer(always(200))
@@ -134,12 +143,17 @@ func (in *installation) wantGapAtOnce(t *testing.T, r *receiver, id string) {
 	t.Helper()
 	redistest.Eventually(t, "others come meanwhile", func() bool {
 		in.happen(t, 0, fmt.Sprintf("room-%d", r.asked())) // in whichever lane the gap is
-		return r.count() > 4
+		return r.count() > 5
 	})
 	redistest.Eventually(t, "a position behind the gap is stored", func() bool {
 		state := in.db.Client.HGetAll(t.Context(), keys.WebhookState(game, id)).Val()
-		return state["behind:gap:r0"] != "" || state["pos:r0"] != "0-0"
+		return state["behind:gap:r0"] != "" || numberOf(state["pos:r0"]) > 6
 	})
+}
+
+func numberOf(position string) (number int) {
+	_, _ = fmt.Sscanf(position, "%d-", &number)
+	return number
 }
 
 // A room whose place is lost begins with the oldest entry that is stored.
@@ -250,4 +264,20 @@ func TestALeaderMendsTheCountOfActiveWebhooks(t *testing.T) {
 		in.pass(time.Minute)
 		return in.active.Load() == 1
 	})
+}
+
+// A leader whose fence is lower than one that has stored something stores nothing, and ends.
+func TestALeaderWithAnOlderFenceEnds(t *testing.T) {
+	in, r := install(t), receive(t, always(200))
+	w := in.create(t, r.URL)
+	state := keys.WebhookState(game, w.ID)
+	testkit.Check(t, in.db.Client.HSet(t.Context(), state, "fence", 5).Err())
+	ended := make(chan error, 1)
+	go func() { ended <- in.Lead(t.Context(), 1) }()
+	in.happen(t, 0, "a")
+	redistest.Eventually(t, "it ends", func() bool { return len(ended) == 1 })
+	testkit.Check(t, <-ended)
+	if got := in.db.Client.HGet(t.Context(), state, "pos:r0").Val(); got != "0-0" {
+		t.Errorf("it has stored the position %s", got)
+	}
 }

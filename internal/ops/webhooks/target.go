@@ -488,8 +488,8 @@ const (
 	fewRooms     = 100         // that are looked at each time
 )
 
-// look notes what oldest and kept return. Of a target that is down there are as many rooms as events
-// may be in memory: to look at them ten times a second would delay other targets.
+// look notes what oldest and kept return. Of a target that is down there are as many rooms as
+// events may be in memory: to look at them ten times a second would delay other targets.
 func (t *target) look(now time.Time) {
 	machine := time.Now()
 	if len(t.rooms) > fewRooms && machine.Before(t.lookAt) {

@@ -73,7 +73,7 @@ func TestTargetsReadLessWhileMuchWaits(t *testing.T) {
 	}
 }
 
-// A room that fails waits for its time, each time longer, and then goes on behind what was delivered.
+// A room that fails waits for its time, each time longer, and goes on behind what was delivered.
 func TestARoomWaitsForItsTimeAndGoesOnBehindWhatWasDelivered(t *testing.T) {
 	tg, now := newTestTarget(state{positions: map[string]string{"r0": "0-0"}}), time.Now()
 	for _, position := range []string{"1-aaaaaaaa", "2-aaaaaaaa"} {
