@@ -107,7 +107,7 @@ func TestAGapThatIsRefusedComesLater(t *testing.T) {
 	})
 }
 
-// What was trimmed is told by the next leader when this one dies before the response.
+// The next leader sends the gap of what was trimmed, if this one dies before the response.
 func TestAGapOutlivesTheLeaderThatTellsIt(t *testing.T) {
 	in := install(t)
 	blocked := make(chan struct{})
