@@ -865,6 +865,10 @@ export interface components {
         Metadata: {
             [key: string]: unknown;
         };
+        /** @description Any JSON: at most 8 KiB in a call and its answer, 4 KiB in a message to a player */
+        AnyJSON: ({
+            [key: string]: unknown;
+        } | null) | unknown[] | string | number | boolean;
         /**
          * @description Minor units
          * @example 2500000
