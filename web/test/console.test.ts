@@ -688,7 +688,7 @@ describe("an operator", () => {
       if (shots) await page.screenshot({ path: join(shots, "webhook-failing.png"), fullPage: true });
       expect(await findViolations(page)).toEqual([]);
       status = 200;
-      await expect.poll(() => got.map((m) => m.type), { timeout: 15_000 }).toContain("room.ready");
+      await expect.poll(() => got.map((m) => m.type), { timeout: 30_000 }).toContain("room.ready");
 
       await page.getByRole("button", { name: "Rotate the secret…" }).click();
       await dialog.getByRole("button", { name: "Rotate" }).click();
@@ -696,7 +696,7 @@ describe("an operator", () => {
       await page.getByRole("button", { name: "Send again…" }).click();
       await dialog.getByLabel("Since").fill("2026-01-01T00:00");
       await dialog.getByRole("button", { name: "Send again" }).click();
-      await expect.poll(() => got.filter((m) => m.type === "room.created").length, { timeout: 15_000 }).toBe(2);
+      await expect.poll(() => got.filter((m) => m.type === "room.created").length, { timeout: 30_000 }).toBe(2);
       const created = got.filter((m) => m.type === "room.created");
       expect(created[0]!.id).toBe(created[1]!.id);
       expect(created[1]!.signatures).toBe(2);
@@ -710,7 +710,7 @@ describe("an operator", () => {
     } finally {
       receiver.close();
     }
-  });
+  }, 60_000);
 
   test("sees the pot and the players of a game over the day", async () => {
     await goTo("games/1", /Arcade/);
