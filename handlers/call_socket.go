@@ -122,7 +122,7 @@ func (in *answerInput) Validate() error {
 	}
 }
 
-// answerCall passes on the answer to a call. Without an id a refusal is counted only: nobody waits
+// answerCall passes on the answer to a call. Without an id an error is counted only: nobody waits
 // for it.
 func answerCall(
 	_ context.Context, s *clientHandler, client *realtime.Client, m *message, in *answerInput,

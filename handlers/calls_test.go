@@ -127,10 +127,10 @@ func TestAPlayerCallsTheServerThroughTheRoom(t *testing.T) {
 
 		id = c.socket.call(callBody(c.room, "move", `,"timeoutMs":30000`))
 		c.server.reply(c.server.nextCall(), `"error":{"code":"not_your_turn","detail":"It is the turn of Bob"}`)
-		refusal := c.socket.expectAnswer(id, "game_error")
-		if refusal.Error["gameCode"] != "not_your_turn" || refusal.Error["detail"] != "It is the turn of Bob" ||
-			refusal.Error["status"] != 422. || refusal.Error["retryable"] != false {
-			t.Errorf("the refusal is %s", refusal.raw)
+		failed := c.socket.expectAnswer(id, "game_error")
+		if failed.Error["gameCode"] != "not_your_turn" || failed.Error["detail"] != "It is the turn of Bob" ||
+			failed.Error["status"] != 422. || failed.Error["retryable"] != false {
+			t.Errorf("the error is %s", failed.raw)
 		}
 		// Over HTTP, by the other player.
 		var http sync.WaitGroup
@@ -220,7 +220,7 @@ func TestWhoMayCallAndWhat(t *testing.T) {
 	c.server.expectOK("done", "room.reply", forged) // by the one that was asked
 	c.socket.expectAnswer(id, `{"payload":1}`)
 	c.server.expectError("call_not_found", "room.reply", forged)
-	// A player who has left has no say.
+	// A player without a seat may not call.
 	f.expect(200, "POST", "/api/v1/game-session/leave", c.ann.token, roomBody(c.room))
 	c.socket.expectError("not_participant", "room.call", callBody(c.room, "x", ""))
 }

@@ -109,7 +109,7 @@ func TestEachMessageOfAServerOfAnotherGameFindsNothing(t *testing.T) {
 			}
 			t.Errorf("the server of another game hears %s", e.raw)
 		}
-		// A position of another game's feed is none of its own.
+		// A position of another game's feed is not in its own feed.
 		positions, _ := begins.Data["position"].(map[string]any)
 		for feed := range positions {
 			r := foreign.request("game.subscribe", fmt.Sprintf(`{"kinds":["rooms","money"],"after":{%q:"1-0k3f9zq1"}}`, feed))

@@ -29,7 +29,7 @@ local function append_to_feed(publish, events_key)
   local length = redis.pcall('RPUSH', feed_key, entry)
   if not tonumber(length) then return end
   if length >= 5120 and length % 1024 == 0 then
-    -- The newest 4,096 stay, and what some webhook has not delivered, up to 100,000 with the next
+    -- The newest 4,096 stay, and what waits for a webhook, up to 100,000 with the next
     -- 1,024. The one it delivered last stays too: who resumes behind an entry must find it.
     local kept = redis.call('HGET', feed_head_key, 'kept')
     local wanted = kept and number - kept + 1 or 0

@@ -106,7 +106,7 @@ func handshakeError(response *http.Response, err error) error {
 	return problem
 }
 
-// readProblem returns the problem of a response, also where it is none of the service.
+// readProblem returns the problem of a response, also of one that is not from the service.
 func readProblem(response *http.Response) *Problem {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxBodyBytes))

@@ -26,7 +26,7 @@
 // # Gaps
 //
 // When events are gone, and when a server begins without positions, [Server.OnRoom] gets each room
-// that has not ended. [Server.OnGap] replaces that.
+// that is open. [Server.OnGap] replaces that.
 //
 // The protocol is asyncapi.yaml and openapi.yaml of a node. The package imports nothing of the
 // service, so it can be copied into another project.

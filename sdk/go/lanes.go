@@ -38,7 +38,7 @@ func (l *lanes) add(key string, task func()) {
 	}
 }
 
-// isFull reports whether no more events should come for now.
+// isFull reports whether as many tasks wait as may.
 func (l *lanes) isFull() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,7 +27,7 @@ type request struct {
 	answer chan answer // has room for one
 }
 
-// answer is the reply to a request, or why there is none.
+// answer is the reply to a request, or the reason why it failed.
 type answer struct {
 	data json.RawMessage
 	err  error

@@ -61,7 +61,7 @@ type Server struct {
 func NewServer(o Options) (*Server, error) {
 	base, err := url.Parse(o.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("parlor: the URL %q is none like https://parlor.example", o.URL)
+		return nil, fmt.Errorf("parlor: the URL %q must be like https://parlor.example", o.URL)
 	}
 	if o.Key == "" {
 		return nil, errors.New("parlor: Key is empty; it is a server key of the game")
@@ -123,11 +123,11 @@ func (s *Server) kinds() []string {
 }
 
 // OnCall calls a function for each call of a player with an operation. What it returns is the
-// answer, as JSON. An *[Error] is the refusal that the page sees; any other error is logged, and
+// answer, as JSON. An *[Error] is what the page sees; any other error is logged, and
 // the page sees the code "internal".
 func (s *Server) OnCall(op string, f func(context.Context, Call) (any, error)) { s.calls[op] = f }
 
-// OnRoom calls a function for each room of the share that has not ended, when the server begins
+// OnRoom calls a function for each open room of the share, when the server begins
 // without positions, and after a gap. It is called in turn with the handlers of the room, and
 // repeated like them.
 func (s *Server) OnRoom(f func(context.Context, Room) error) { s.onRoom = f }
@@ -207,8 +207,8 @@ func (s *Server) stayConnected(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if refusal := (*CloseError)(nil); errors.As(err, &refusal) {
-			return refusal
+		if closed := (*CloseError)(nil); errors.As(err, &closed) {
+			return closed
 		}
 		if time.Since(begin) > calmAfter {
 			attempt = 0
@@ -302,7 +302,7 @@ func (s *Server) handleCall(c Call, answer func(reply)) {
 			r.Payload, err = json.Marshal(value)
 		}
 		if err != nil {
-			r.Error = s.refusal(c, err)
+			r.Error = s.replyErrorOf(c, err)
 		}
 		answer(r)
 	})
@@ -322,16 +322,16 @@ type replyError struct {
 
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// refusal returns what the page sees of an error.
-func (s *Server) refusal(c Call, err error) *replyError {
-	if refusal := (*Error)(nil); errors.As(err, &refusal) && errorCode.MatchString(refusal.Code) {
-		return &replyError{refusal.Code, refusal.Detail}
+// replyErrorOf returns what the page sees of an error.
+func (s *Server) replyErrorOf(c Call, err error) *replyError {
+	if own := (*Error)(nil); errors.As(err, &own) && errorCode.MatchString(own.Code) {
+		return &replyError{own.Code, own.Detail}
 	}
 	s.log.Error("parlor: a call failed", "op", c.Op, "room", c.RoomID, "cause", err)
 	return &replyError{Code: "internal"}
 }
 
-// Reconcile lists the rooms of the share that have not ended, and calls the function of OnRoom for
+// Reconcile lists the open rooms of the share, and calls the function of OnRoom for
 // each. Of rooms that ended meanwhile nothing is heard. It returns a *[Problem] when they cannot be
 // listed.
 func (s *Server) Reconcile(ctx context.Context) error {

@@ -428,8 +428,8 @@ func TestSomeEndsAreForGood(t *testing.T) {
 		n := newNode(t)
 		n.closeWith = code
 		err := newTestServer(t, n, nil).Run(t.Context())
-		refusal := (*CloseError)(nil)
-		if !errors.As(err, &refusal) || refusal.Code != code || !strings.Contains(refusal.Advice, advice) {
+		closed := (*CloseError)(nil)
+		if !errors.As(err, &closed) || closed.Code != code || !strings.Contains(closed.Advice, advice) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}

@@ -39,7 +39,7 @@ type Call struct {
 // Decode decodes the payload into v.
 func (c Call) Decode(v any) error { return json.Unmarshal(c.Payload, v) }
 
-// Error is the refusal of a call, for the page of the player: it is the error game_error with
+// Error is the reply to a call that fails. The page of the player gets the error game_error with
 // Code as gameCode.
 type Error struct {
 	Code   string // 1 to 40 of a-z and "_"
@@ -122,7 +122,7 @@ type Room struct {
 	Seq          int64           `json:"seq"`        // of its last event
 }
 
-// StateVersion returns the version of the shared state, 0 when there is none yet.
+// StateVersion returns the version of the shared state, 0 before the first change.
 func (r Room) StateVersion() int64 {
 	if r.Shared == nil {
 		return 0

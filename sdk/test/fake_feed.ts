@@ -31,7 +31,7 @@ export class FakeFeed {
   /** Decides about each frame that the node sends: close the connection before it, or send it twice. */
   fault: (type: string) => "close" | "twice" | undefined = () => undefined;
   /** Why a request is refused, or the next HTTP call. */
-  refusal: (type: string) => [status: number, code: string, retryable?: boolean] | undefined = () => undefined;
+  refuse: (type: string) => [status: number, code: string, retryable?: boolean] | undefined = () => undefined;
   url = "";
   private readonly http: HttpServer;
   private readonly wss: WebSocketServer;
@@ -114,7 +114,7 @@ export class FakeFeed {
     const path = url.pathname.replace("/api/v1/", "");
     let text = "";
     for await (const chunk of request) text += chunk;
-    const refused = this.refusal(path) ??
+    const refused = this.refuse(path) ??
       (request.headers.authorization !== `Bearer ${this.key}` && [401, "unauthenticated"] as const);
     if (refused) return [refused[0], this.problem([...refused] as any)];
     if (path === "auth/ticket") {
@@ -149,7 +149,7 @@ export class FakeFeed {
     const refuse = (...problem: Parameters<typeof this.problem>) =>
       this.say(ws, { replyTo: id ?? null, ok: false, error: this.problem(...problem) });
     const reply = (value: unknown) => this.say(ws, { replyTo: id, ok: true, data: value });
-    const refused = this.refusal(type);
+    const refused = this.refuse(type);
     if (refused) return refuse(refused);
     if (type === "game.subscribe") return this.subscribe(ws, data, reply);
     if (type === "game.unsubscribe") {

@@ -221,10 +221,10 @@ describe("changes", () => {
     const one = start();
     await one.ready;
     let times = 0;
-    node.refusal = (type) => (type === "room.start" && times++ < 2 ? [503, "store_unavailable", true] : undefined);
+    node.refuse = (type) => (type === "room.start" && times++ < 2 ? [503, "store_unavailable", true] : undefined);
     await one.start("1");
     expect(times).toBe(3);
-    node.refusal = () => [409, "already_started"];
+    node.refuse = () => [409, "already_started"];
     await expect(one.start("1")).rejects.toMatchObject({ name: "ParlorError", code: "already_started", status: 409 });
   });
 

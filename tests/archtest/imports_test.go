@@ -208,7 +208,7 @@ var libraryTable = []libraryRow{
 		"as keys; a receipt compares a status, and the types of arguments are made of the headers",
 	},
 	{"./redisdb/redistest", nil, "starts servers, for tests only"},
-	{"./dialguard/dialguardtest", nil, "answers the questions of names, for tests only"},
+	{"./dialguard/dialguardtest", nil, "resolves names for tests only"},
 	{"./wire/wiretest", nil, "decodes exact numbers, for tests only"},
 	{"./moneytest", nil, "makes tokens and balances, for tests only"},
 	{"github.com/redis/go-redis", storeFiles, "what is known of Redis stands in one file of a package"},

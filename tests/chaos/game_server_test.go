@@ -184,7 +184,7 @@ func (s *gameServer) move(ctx context.Context, c parlor.Call) (any, error) {
 		return nil, err
 	}
 	var results []parlor.Result
-	refusal := (*parlor.Error)(nil)
+	rejected := (*parlor.Error)(nil)
 	err := s.write(func(g *gameRecords) {
 		m := g.match(c.RoomID)
 		switch {
@@ -192,14 +192,14 @@ func (s *gameServer) move(ctx context.Context, c parlor.Call) (any, error) {
 			m.moves, m.players = append(m.moves, asked), append(m.players, c.From)
 			m.sums[c.From] += asked.Value
 		case asked.N != len(m.moves) || m.moves[asked.N-1] != asked || m.players[asked.N-1] != c.From:
-			refusal = &parlor.Error{Code: "wrong_turn", Detail: fmt.Sprintf("move %d was the last one", len(m.moves))}
+			rejected = &parlor.Error{Code: "wrong_turn", Detail: fmt.Sprintf("move %d was the last one", len(m.moves))}
 		}
 		if len(m.moves) == movesOfMatch {
 			results = resultsOf(m.sums)
 		}
 	})
-	if refusal != nil {
-		err = refusal
+	if rejected != nil {
+		err = rejected
 	}
 	if err != nil {
 		return nil, err

@@ -222,9 +222,9 @@ func (r *referee) rollFor(ctx context.Context, g *race, user int64) (Runner, err
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for attempt := 1; ; attempt++ {
-		next, refusal := g.next(user, time.Now(), 1+rand.IntN(maxRoll))
-		if refusal != nil {
-			return Runner{}, refusal
+		next, rejected := g.next(user, time.Now(), 1+rand.IntN(maxRoll))
+		if rejected != nil {
+			return Runner{}, rejected
 		}
 		version, err := r.server.SetState(ctx, g.roomID, parlor.StateChange{
 			Version: g.version, Patch: map[string]any{runnerName(user): next},
@@ -244,8 +244,8 @@ func (r *referee) rollFor(ctx context.Context, g *race, user int64) (Runner, err
 	}
 }
 
-// next returns where a player is after a roll, or why there is none.
-func (g *race) next(user int64, now time.Time, rolled int) (next Runner, refusal error) {
+// next returns where a player is after a roll, or why the roll does not count.
+func (g *race) next(user int64, now time.Time, rolled int) (next Runner, rejected error) {
 	last := g.runners[user]
 	switch {
 	case !g.has(user):

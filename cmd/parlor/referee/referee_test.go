@@ -45,8 +45,8 @@ func TestOnlyPlayersOfARaceMoveAndNotTooFast(t *testing.T) {
 		{6, 11 * time.Second, 0, "race_over"},
 	} {
 		next, err := g.next(c.user, now.Add(c.after), 3)
-		refusal := (*parlor.Error)(nil)
-		if errors.As(err, &refusal) != (c.reason != "") || refusal != nil && refusal.Code != c.reason ||
+		rejected := (*parlor.Error)(nil)
+		if errors.As(err, &rejected) != (c.reason != "") || rejected != nil && rejected.Code != c.reason ||
 			next.Steps != c.steps {
 			t.Errorf("player %d after %v: %+v, %v", c.user, c.after, next, err)
 		}

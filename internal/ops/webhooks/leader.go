@@ -374,7 +374,7 @@ func (s *Service) disable(ctx context.Context, key targetKey, why string) error 
 	return s.noteActive(ctx, key.gameID)
 }
 
-// keep tells the feeds of each game what its webhooks have not delivered yet, and the game how many
+// keep notes in the feeds of each game what still waits for its webhooks, and the game how many
 // of them are active: whoever changed that may have died before.
 func (d *dispatcher) keep(games map[int64]map[string]stored) {
 	for gameID, webhooks := range games {

@@ -44,7 +44,7 @@ func TestAFeedThatWentBackIsToldByAGap(t *testing.T) {
 	r.want(t, 6)
 	in.wantPosition(t, w.ID, "6-aaaaaaaa")
 	in.loseNewest(t, 4)
-	redistest.Eventually(t, "the gap is told", func() bool { return len(r.ids("webhook.gap")) > 0 })
+	redistest.Eventually(t, "the gap was delivered", func() bool { return len(r.ids("webhook.gap")) > 0 })
 	in.happen(t, 0, "new-1", "new-2")
 	redistest.Eventually(t, "events go on", func() bool { return r.count() == 9 })
 	redistest.Eventually(t, "nothing waits", func() bool { return in.get(t, w.ID).LagSeconds == 0 })
@@ -204,7 +204,7 @@ func TestALedgerThatWentBackIsToldByAGap(t *testing.T) {
 	for _, id := range []string{"3_money_4-noncebb4", "3_money_5-noncebb5", "3_money_6-noncebb6"} {
 		redistest.Eventually(t, id+" comes", func() bool { return slices.Contains(r.ids("ledger.entry"), id) })
 	}
-	redistest.Eventually(t, "the gap is told", func() bool { return len(r.ids("webhook.gap")) > 0 })
+	redistest.Eventually(t, "the gap was delivered", func() bool { return len(r.ids("webhook.gap")) > 0 })
 }
 
 func TestAReplayNeverSkipsWhatWaits(t *testing.T) {

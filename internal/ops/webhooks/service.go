@@ -435,7 +435,7 @@ func (s *Service) Deliveries(
 }
 
 // Replay makes a webhook send again what is still stored: since a time, behind positions, or what
-// was given up. It never goes forward: a feed that has not got there stays where it is. Receivers
+// was given up. It never goes forward: a feed that is behind it stays where it is. Receivers
 // know events that they have by the ids. It is for staff. It returns
 // forbidden, game_not_found, webhook_not_found and invalid_request.
 func (s *Service) Replay(

@@ -371,7 +371,7 @@ func (s store) keepNothing(ctx context.Context, gameID int64, shards []keys.Shar
 	return nil
 }
 
-// numberOf returns the number of a position, 0 for what is none.
+// numberOf returns the number of a position, 0 for any other text.
 func numberOf(position string) int64 {
 	text, _, _ := strings.Cut(position, "-")
 	number, _ := strconv.ParseInt(text, 10, 64)

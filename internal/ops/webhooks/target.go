@@ -241,7 +241,7 @@ func (t *target) tellGap(feedName, after string, now time.Time) {
 
 // restart returns what makes the next target tell that a feed has other entries than those which
 // this one has read: after a failover of the store. The next one begins with the position that the
-// store has. When that is none of the feed's any more, it begins behind resume, which is before
+// store has. When the feed no longer has that position, it begins behind resume, which is before
 // everything that it can have missed, and so do the rooms that are behind: some comes twice, and
 // nothing is lost.
 func (t *target) restart(c *cursor, resume string, fence int64) progress {

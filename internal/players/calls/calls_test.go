@@ -234,7 +234,7 @@ func TestACallReachesTheServerOnAnyNodeAndItsAnswerComesBack(t *testing.T) {
 			want(t, start(t, caller, calls.Call{Op: "empty"}), `null`)
 			r := <-start(t, caller, calls.Call{Op: "refuse"})
 			if e, ok := apierror.As(r.err); !ok || r.String() != "game_error not_your_turn" || e.Detail != "wait | wait" {
-				t.Errorf("the refusal is %v", r.err)
+				t.Errorf("the error is %v", r.err)
 			}
 			far.disconnect()
 			far = a.connect(1, "near", refuse) // the same on the caller's own node
@@ -427,7 +427,7 @@ func TestASlowServerRefusesCallsAndIsNotClosed(t *testing.T) {
 	s.mu.Unlock()
 	want(t, start(t, caller, calls.Call{Op: "x", Payload: wire.RawJSON("2")}), "2") // it is not avoided for that
 	if a.count("server_busy") != 1 {
-		t.Error("the refusal is not counted as such")
+		t.Error("the refused call is not counted as such")
 	}
 	b.idle(t)
 }

@@ -144,7 +144,7 @@ func New(nodes Nodes, directory Directory, o Options) *Service {
 // Stats has how much a node keeps.
 type Stats struct {
 	Waiting int // calls of players on this node that wait for their answer
-	Asked   int // calls that servers on this node have not answered
+	Asked   int // calls that wait for a server on this node
 	Servers int // on this node
 	Callers int // without a socket
 }
@@ -169,7 +169,7 @@ func (s *Service) OpenServer(conn Connection, perSecond, burst int) {
 	s.asked[conn.ID()] = &askedServer{conn, map[string]askedCall{}, pace}
 }
 
-// CloseServer ends what OpenServer began. The calls that the server has not answered end at once.
+// CloseServer ends what OpenServer began. The calls that wait for its reply end at once.
 func (s *Service) CloseServer(connectionID string) {
 	var calls map[string]askedCall
 	s.mu.Lock()

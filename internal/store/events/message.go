@@ -58,7 +58,7 @@ func AppendUserMessage(b []byte, m Message) []byte {
 	return append(appendOp(b, &m), "}}"...)
 }
 
-// growForMessage returns memory for a message, if there is none.
+// growForMessage allocates memory for a message, unless it has some.
 func growForMessage(b []byte, m *Message) []byte {
 	if b == nil {
 		b = make([]byte, 0, 200+len(m.Op)+len(m.Payload))

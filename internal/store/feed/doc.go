@@ -11,5 +11,5 @@
 // the change. A position is "<number>-<nonce>", as in every list. seq is the number of the event in
 // the list of its room or tournament, and the values are those that package events names.
 //
-// Order holds within a feed, and so within a room. Between feeds there is none.
+// Order holds within a feed, and so within a room. Events of two feeds have no order.
 package feed

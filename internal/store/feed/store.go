@@ -56,7 +56,7 @@ func ReadHeads(ctx context.Context, db *redisdb.DB, gameID int64, shards []keys.
 	return heads, nil
 }
 
-// positionOf returns the position of an entry that was read, Start when there is none.
+// positionOf returns the position of an entry that was read, Start for an empty feed.
 func positionOf(read *redis.StringCmd) (string, error) {
 	text, err := read.Result()
 	if errors.Is(err, redis.Nil) {
@@ -157,7 +157,7 @@ func parseAll(ctx context.Context, texts []string) []Entry {
 }
 
 // SetKept notes the number of the last entry of a feed that every active webhook of its game has
-// delivered: what follows it is kept. The caller must hold the lease of whoever delivers.
+// delivered: what follows it is kept. The caller must hold the lead of the deliveries.
 func SetKept(ctx context.Context, db *redisdb.DB, shard keys.Shard, gameID, number int64) error {
 	err := db.Client.HSet(ctx, keys.FeedHead(shard, gameID), keptField, number).Err()
 	return redisdb.WrapError("note what a feed must keep", err)

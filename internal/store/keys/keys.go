@@ -543,7 +543,7 @@ func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 
 // Feed (list, no expiry; and a channel of the same name) has the events of a game's rooms and
 // tournaments on a shard, of those that were made while the game had a feed. Package feed has their
-// form. The newest 4,096 to 5,119 stay, and what some webhook has not delivered, up to 100,000.
+// form. The newest 4,096 to 5,119 stay, and what waits for a webhook, up to 100,000.
 func Feed(s Shard, gameID int64) string { return s.key(feedName(s, gameID)) }
 
 // FeedHead (hash, no expiry) is what is known of a Feed: "seq" the number of its last entry,

@@ -91,7 +91,7 @@ export function createConnection(base: string, options: ServerOptions, handlers:
     return call;
   }
 
-  /** Sends a request once, and resolves with the data of its reply. Rejects with offline, timeout or the refusal. */
+  /** Sends a request once, and resolves with the data of its reply. Rejects with offline, timeout or the error of the reply. */
   const ask = (type: string, data: object, key?: string) => new Promise<any>((resolve, reject) => {
     if (!ws) throw new ParlorError("offline");
     const id = `${nextId++}`;

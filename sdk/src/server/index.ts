@@ -19,7 +19,7 @@ const closeMs = 10_000;
 const pageLimit = 100;
 const codePattern = /^[a-z_]{1,40}$/;
 
-/** The refusal of a call: the player's `room.call` rejects with game_error, and `code` is its `data.gameCode`. */
+/** The error of a call: the player's `room.call` rejects with game_error, and `code` is its `data.gameCode`. */
 export class GameError extends Error {
   /** 1 to 40 characters of a-z and `_`. */
   declare readonly code: string;

@@ -14,7 +14,7 @@ export function crc32c(text: string): number {
   return ~crc >>> 0;
 }
 
-/** Returns a share, from `{of, index}` or a text such as "0/2". An empty text is none. */
+/** Returns a share, from `{of, index}` or a text such as "0/2". An empty text means no share. */
 export function parseShare(share: Share | string | undefined): Share | undefined {
   if (!share) return undefined;
   const [index, of] = typeof share === "string" ? share.split("/").map(Number) : [share.index, share.of];
