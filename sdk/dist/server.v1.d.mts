@@ -1252,7 +1252,7 @@ export interface ChangeOptions {
 }
 /** A change of the state that the players of a room share. */
 export interface StateOptions extends ChangeOptions {
-    /** The version that the change is for, 0 where there is none yet. By default the one that is there. */
+    /** The version that the change is for, 0 before the first change; by default the present one. */
     version?: number;
     /** Names to remove. */
     delete?: string[];
@@ -1296,11 +1296,11 @@ export interface Server {
      */
     onCall<Payload = any>(op: string, fn: (call: Call<Payload>) => unknown): void;
     /**
-     * Called for each room of the share that has not ended, when the server begins without positions, and
+     * Called for each open room of the share, when the server begins without positions, and
      * after events were lost. The room has no shared state: read it with `room`.
      */
     onRoom(fn: (room: RoomData) => unknown): void;
-    /** Reads the rooms of the share that have not ended, and calls the handler of onRoom for each. */
+    /** Reads the open rooms of the share, and calls the handler of onRoom for each. */
     reconcile(): Promise<void>;
     /** Begins the game in a room. Rejects with already_started, not_enough_players, room_closed. */
     start(room: RoomRef, o?: ChangeOptions): Promise<RoomData>;
@@ -1351,7 +1351,7 @@ export type WebhookHeaders = {
  * `unauthenticated` with the status 401 when no signature fits, or it is older or newer than 5 minutes.
  */
 export declare function verifyWebhook(headers: WebhookHeaders, body: string | Uint8Array, secret: string | string[]): Webhook;
-/** The refusal of a call: the player's `room.call` rejects with game_error, and `code` is its `data.gameCode`. */
+/** The error of a call: the player's `room.call` rejects with game_error, and `code` is its `data.gameCode`. */
 export declare class GameError extends Error {
     /** 1 to 40 characters of a-z and `_`. */
     readonly code: string;
