@@ -257,7 +257,7 @@ func (m moneySource) ReadFrom(ctx context.Context, number int64, count int) ([]r
 	for i := range stored {
 		e := &stored[i]
 		entries[i] = realtime.SourceEntry{Position: e.Position, Type: ledgerEntryType}
-		if e.Entry.IsOfARoom() {
+		if e.IsOfARoom {
 			continue
 		}
 		entries[i].Tag = rooms.ShareNumber(strconv.FormatInt(playerOf(&e.Entry), 10))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,16 @@ type Entry struct {
 	Reason   string    // "entry", "payout", "purchase", …, or the reason of a credit or debit
 	Ref      string    // "asset:7", a room id, or the caller of a credit or debit
 	Postings []Posting
+}
+
+// roomReasons are those of the entries that follow from what happens in rooms and tournaments.
+var roomReasons = []string{"entry", "refund", "payout"}
+
+// IsOfARoom reports whether an entry is a stake, its refund or a payout. Rooms and tournaments have
+// events for these. Staff may give a credit the same reason, but it has no escrow.
+func (e *Entry) IsOfARoom() bool {
+	hasEscrow := func(p Posting) bool { return p.Kind == keys.AccountEscrow }
+	return slices.Contains(roomReasons, e.Reason) && slices.ContainsFunc(e.Postings, hasEscrow)
 }
 
 // Posting moves units into an account, or out of it when they are negative.

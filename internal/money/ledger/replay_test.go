@@ -115,3 +115,16 @@ func TestASumOverGamesStopsAtTheLargestInteger(t *testing.T) {
 		}
 	}
 }
+
+func TestACreditWithTheReasonOfARoomIsOfNoRoom(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1764264746123|00abc123|GOLD|entry|room|w7:-250;e:+250":  true,
+		"1764264746123|00abc123|GOLD|refund|room|e:-250;w7:+250": true,
+		"1764264746123|00abc123|GOLD|refund|op|m:-250;w7:+250":   false,
+		"1764264746123|00abc123|GOLD|purchase|a|w7:-250;h:+250":  false,
+	} {
+		if entry := ledger.Decode(1, text); entry.IsOfARoom() != want || entry.Postings[0].Invalid != "" {
+			t.Errorf("%s: %v, want %v: %+v", text, entry.IsOfARoom(), want, entry)
+		}
+	}
+}

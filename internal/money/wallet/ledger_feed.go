@@ -11,16 +11,10 @@ import (
 
 // StoredEntry is an entry of a game's ledger and its position in it.
 type StoredEntry struct {
-	Position string // "<number>-<nonce>"
-	Entry    Entry
+	Position  string // "<number>-<nonce>"
+	IsOfARoom bool   // it is a stake, its refund or a payout, for which rooms have events
+	Entry     Entry  // zero if IsOfARoom
 }
-
-// roomReasons are those of the entries that follow from what happens in rooms.
-var roomReasons = []string{"entry", "refund", "payout"}
-
-// IsOfARoom reports whether an entry is a stake, its refund or a payout: rooms have these as
-// events.
-func (e *Entry) IsOfARoom() bool { return slices.Contains(roomReasons, e.Reason) }
 
 // LastEntry returns the number of the last entry in the ledger of a server's game, 0 for none. It
 // returns forbidden.
@@ -32,8 +26,8 @@ func (s *Service) LastEntry(ctx context.Context, caller principal.Caller) (int64
 }
 
 // ReadStoredEntries returns up to count consecutive entries in the ledger of a server's game, from
-// a number on, or from the oldest one that the store has. It does not read the archive. An entry
-// that IsOfARoom has no more than its number and its reason. It returns forbidden.
+// a number on, or from the oldest one that the store has. It does not read the archive. It returns
+// forbidden.
 func (s *Service) ReadStoredEntries(
 	ctx context.Context, caller principal.Caller, from int64, count int,
 ) ([]StoredEntry, error) {
@@ -50,8 +44,8 @@ func (s *Service) ReadStoredEntries(
 		number := first + int64(i)
 		stored[i] = ledger.Decode(number, text)
 		entries[i].Position = strconv.FormatInt(number, 10) + "-" + ledger.NonceOf(text)
-		entries[i].Entry = Entry{ID: number, Reason: stored[i].Reason}
-		if !entries[i].Entry.IsOfARoom() && !slices.Contains(codes, stored[i].Code) {
+		entries[i].IsOfARoom = stored[i].IsOfARoom()
+		if !entries[i].IsOfARoom && !slices.Contains(codes, stored[i].Code) {
 			codes = append(codes, stored[i].Code)
 		}
 	}
@@ -60,8 +54,8 @@ func (s *Service) ReadStoredEntries(
 		return nil, err
 	}
 	for i := range entries {
-		if e := &entries[i].Entry; !e.IsOfARoom() {
-			*e = viewOf(stored[i], tokens[stored[i].Code])
+		if e := &entries[i]; !e.IsOfARoom {
+			e.Entry = viewOf(stored[i], tokens[stored[i].Code])
 		}
 	}
 	return entries, nil

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -187,7 +186,7 @@ func (s *Service) readMoney(ctx context.Context, gameID int64, position string) 
 	p.isFull = after+int64(len(entries)) < last
 	p.entries = make([]pageEntry, len(entries))
 	for i, e := range entries {
-		one := pageEntry{position: moneyPosition(e.Number, e.Nonce), wanted: !slices.Contains(toldByRooms, e.Reason)}
+		one := pageEntry{position: moneyPosition(e.Number, e.Nonce), wanted: !e.IsOfARoom()}
 		if one.wanted {
 			entry, err := s.deps.EncodeEntry(ctx, gameID, e)
 			if err != nil {

@@ -1,11 +1,8 @@
 package webhooks
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/base/secret"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -28,15 +26,7 @@ func newSecret() string {
 // newCipher returns the cipher for the secrets of one webhook.
 func newCipher(signingKey []byte, gameID int64, webhookID string) (cipher.AEAD, error) {
 	label := "parlor webhook " + strconv.FormatInt(gameID, 10) + " " + webhookID
-	key, err := hkdf.Key(sha256.New, signingKey, nil, label, 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return secret.NewCipher(signingKey, nil, label)
 }
 
 // encrypt encrypts a secret under the first signing key.

@@ -38,9 +38,6 @@ const (
 // are those of package events.
 const KindMoney = "money"
 
-// toldByRooms are the reasons of entries that an event of a room or of a tournament tells.
-var toldByRooms = []string{"entry", "payout", "refund"}
-
 // Kinds are all kinds that a webhook can get.
 var Kinds = []string{events.RoomsKind, events.SeatsKind, events.TournamentsKind, KindMoney}
 

@@ -106,14 +106,7 @@ func (c *Caller) admit(w *waitingCall) error {
 
 // abandon ends a call whose answer nobody waits for any more.
 func (c *Caller) abandon(w *waitingCall) {
-	s := c.service
-	s.mu.Lock()
-	isEnded := w.isEnded
-	if !isEnded {
-		s.removeLocked(w)
-	}
-	s.mu.Unlock()
-	if !isEnded {
+	if s := c.service; s.remove(w) {
 		s.options.Observe(string(left), time.Since(w.begun))
 	}
 }
@@ -121,13 +114,7 @@ func (c *Caller) abandon(w *waitingCall) {
 // giveUp ends a call that could not be sent. It returns nil when the call has ended meanwhile.
 func (c *Caller) giveUp(w *waitingCall, err error) error {
 	s := c.service
-	s.mu.Lock()
-	isEnded := w.isEnded
-	if !isEnded {
-		s.removeLocked(w)
-	}
-	s.mu.Unlock()
-	if isEnded {
+	if !s.remove(w) {
 		return nil
 	}
 	o := failed

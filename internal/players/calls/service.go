@@ -377,6 +377,17 @@ func (e *end) err() error {
 	}
 }
 
+// remove is removeLocked. It returns false if the call has ended before.
+func (s *Service) remove(call *waitingCall) (removed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if call.isEnded {
+		return false
+	}
+	s.removeLocked(call)
+	return true
+}
+
 // removeLocked forgets a call that has ended. Service.mu must be held.
 func (s *Service) removeLocked(call *waitingCall) {
 	call.isEnded = true

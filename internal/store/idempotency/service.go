@@ -2,11 +2,8 @@ package idempotency
 
 import (
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/http"
@@ -116,15 +113,7 @@ func (s *Service) IsKnown(ctx context.Context, caller, key string) (bool, error)
 // Idempotency-Key itself, of which the store has only a digest. So the store's data and the signing
 // key are not enough to decrypt a response.
 func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, signingKey, []byte(e.key), "parlor answer "+e.callerID, 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return secret.NewCipher(signingKey, []byte(e.key), "parlor answer "+e.callerID)
 }
 
 func (s *Service) encrypt(e *Execution, r Response) (string, error) {
