@@ -54,6 +54,7 @@ func TestAfterAFailoverThatLostEventsClientsGetASnapshot(t *testing.T) {
 	a := newAudience(t, openStoreOf(t, url), []string{url, url})
 	s := a.begin(2, 6)
 	s.waitReceived(5)
+	redistest.WaitForReplica(t, wire.Addr)
 	wire.Cut()
 	defer wire.Mend()
 	s.waitReceived(10)

@@ -67,6 +67,7 @@ type failover struct {
 	missed       int64         // entries that are missing by the word of the nodes, at least
 	longest, sum time.Duration // from the fault to the next response
 	describe     func() string // what the servers say of each other
+	waitInStep   func()        // waits until every replica has what its primary has
 }
 
 // round makes a fault under load and waits until clients have responses again. It adds up the books
@@ -83,6 +84,7 @@ func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*no
 	l := startLoad(t, observer.db, nodes, e, 6, *seed+uint64(f.rounds))
 	l.waitAcked(10)
 	w := watchHistory(t, nodes)
+	f.waitInStep() // a replica without the record of the installation would stop money
 	l.waitAcked(pick(int64(60), 200))
 	began := time.Now()
 	fault()
@@ -257,7 +259,7 @@ func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			s := startSentinels(t, d.server)
 			observer, nodes := openNode(t, s.url(), nil), d.openNodes(t, s.url(), 2)
-			f := failover{describe: s.describe}
+			f := failover{describe: s.describe, waitInStep: s.wait}
 			for round := range pick(1, 20) {
 				s.wait()
 				primary, err := s.primary()
@@ -356,6 +358,7 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			l := startLoad(t, observer.db, nodes, e, 8, *seed)
 			l.waitAcked(50)
 			w := watchHistory(t, nodes)
+			redistest.WaitForReplica(t, link.Addr)
 			before := l.acked.Load()
 			link.Cut()
 			ctx, cancel := context.WithTimeout(t.Context(), pick(time.Second, 4*time.Second))
@@ -448,7 +451,7 @@ func killClusterPrimaries(t *testing.T, d durability) {
 			text += dial(t, s).ClusterNodes(context.Background()).Val() + "\n"
 		}
 		return text
-	}}
+	}, waitInStep: func() { waitForCluster(t, servers) }}
 	for round := range pick(1, 20) {
 		waitForCluster(t, servers)
 		primary := clusterPrimary(t, observer.db, servers)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/store/idempotency"
@@ -35,6 +36,10 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 				if mayLose {
 					l.waitAcked(10)
 					w = watchHistory(t, nodes)
+					redistest.Eventually(t, "the record of the installation is in the file", func() bool {
+						info := dial(t, store).Info(t.Context(), "persistence").Val()
+						return strings.Contains(info, "aof_buffer_length:0\r\n")
+					})
 				}
 				l.waitAcked(pick(int64(100), 400))
 				store.Kill()

@@ -132,6 +132,7 @@ func lossDrill(
 		t.Fatal(reply.raw)
 	}
 	events := socket.listen()
+	redistest.WaitForReplica(t, replicaLink.Addr)
 	replicaLink.Cut()
 	cut, next := time.Now(), int64(20)
 	for ; time.Since(cut) < 4*time.Second; next++ {

@@ -150,10 +150,18 @@ func ReplicaOf(addr string) []string {
 func StartReplica(t testing.TB, addr string, args ...string) *Server {
 	t.Helper()
 	replica := StartForTest(t, append(ReplicaOf(addr), args...)...)
+	WaitForReplica(t, addr)
+	return replica
+}
+
+// WaitForReplica waits until a replica of the server at host:port has what was written so far. A
+// test that cuts the replication must wait for what the replica needs: on a busy machine it may be
+// behind by seconds, and lack the record of the installation.
+func WaitForReplica(t testing.TB, addr string) {
+	t.Helper()
 	master := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = master.Close() }()
 	Eventually(t, "the replica follows its master", func() bool { return isFollowed(t, master) })
-	return replica
 }
 
 // isFollowed reports whether a replica confirms current writes. A replica may begin to do so only a
