@@ -204,8 +204,11 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
 		_ = tcp.SetWriteBuffer(kernelSendBufferBytes)
 	}
-	if c.directConn = newDirectConn(conn, c); c.directConn != nil {
-		conn = c.directConn
+	if direct := newDirectConn(conn, c); direct != nil {
+		conn = direct
+		c.mu.Lock() // a hub that drains sends to every client, also to one in its upgrade
+		c.directConn = direct
+		c.mu.Unlock()
 	}
 	s.hub.setNetConn(c, conn)
 	request := &http.Request{

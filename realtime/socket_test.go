@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -379,6 +380,43 @@ func TestDrainAnnouncesThenClosesThenReturns(t *testing.T) {
 	}
 	if _, status := tryDial(t, n, "user=1", nil); status != http.StatusServiceUnavailable {
 		t.Errorf("a new connection got status %d", status)
+	}
+}
+
+// sendingHijacker sends a message to every client of the hub while a connection is taken over.
+type sendingHijacker struct {
+	http.ResponseWriter
+	hub  *Hub
+	sent chan error
+}
+
+func (h *sendingHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	for _, c := range h.hub.listClients() {
+		go func() { h.sent <- c.Send([]byte(`{"type":"early"}`)) }()
+	}
+	return http.NewResponseController(h.ResponseWriter).Hijack()
+}
+
+// A hub that drains sends to clients in their upgrade too. The race detector must find nothing.
+func TestAMessageToAClientInItsUpgradeIsDelivered(t *testing.T) {
+	n := startNode(t, redistest.Single(t), Options{})
+	sent := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = n.socket.Serve(&sendingHijacker{w, n.Hub, sent}, r, ClientOptions{
+			UserID: 1, OnMessage: n.onMessage, OnRefused: n.onRefused,
+		})
+	}))
+	defer server.Close()
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+	testkit.Check(t, err)
+	defer func() { _ = conn.Close() }()
+	testkit.Check(t, <-sent)
+	for {
+		_, frame, err := conn.ReadMessage()
+		testkit.Check(t, err)
+		if strings.Contains(string(frame), `"early"`) {
+			return
+		}
 	}
 }
 
