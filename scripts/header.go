@@ -217,6 +217,9 @@ var positionName = regexp.MustCompile(`\bNEXT_(KEY|ARG)\b`)
 // ExpandPositions returns a source with numbers in the place of NEXT_KEY and NEXT_ARG: those of the
 // first key and argument behind those with a name.
 func (h *Header) ExpandPositions(source string) string {
+	if !strings.Contains(source, "NEXT_") {
+		return source
+	}
 	return positionName.ReplaceAllStringFunc(source, func(name string) string {
 		if name == "NEXT_KEY" {
 			return strconv.Itoa(len(h.Keys.Names) + 1)

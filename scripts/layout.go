@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -194,27 +195,72 @@ func (l Layout) valuePattern(i int) string {
 	return "[^|]*"
 }
 
+// layoutCall matches a call at the start of a text.
 var layoutCall = regexp.MustCompile(
-	`UNPACK\((.+), (\w+)(?:(:| without)\s+([\w\s]+))?\)|` +
-		`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
+	`^(?:UNPACK\((.+), (\w+)(?:(:| without)\s+([\w\s]+))?\)|` +
+		`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\))`,
 )
+
+// layoutCallStarts are what calls start with; UNPACK ends with the first.
+var layoutCallStarts = []string{"PACK(", "PATTERN(", "REPLACE("}
+
+// eachLayoutCall yields the calls in a source, in their order: where each starts, and its groups. It
+// looks for their names before it matches: the regular expression alone, over all sources, would
+// take most of the time in which a process starts.
+func eachLayoutCall(source string) iter.Seq2[int, []string] {
+	return func(yield func(start int, groups []string) bool) {
+		for from := 0; ; {
+			at := -1
+			for _, text := range layoutCallStarts {
+				if i := strings.Index(source[from:], text); i >= 0 && (at < 0 || from+i < at) {
+					at = from + i
+				}
+			}
+			if at < 0 {
+				return
+			}
+			start := at
+			if strings.HasSuffix(source[from:at], "UN") {
+				start -= len("UN")
+			}
+			groups := layoutCall.FindStringSubmatch(source[start:])
+			if groups == nil && start < at {
+				start = at
+				groups = layoutCall.FindStringSubmatch(source[start:])
+			}
+			if groups == nil {
+				from = at + 1
+				continue
+			}
+			if !yield(start, groups) {
+				return
+			}
+			from = start + len(groups[0])
+		}
+	}
+}
 
 // ExpandLayouts returns a source with Lua in the place of the calls of layouts, as it is for a
 // store that has a layout. It returns an error for a call that no layout fits.
 func ExpandLayouts(source string, storeLayout int) (expanded string, err error) {
-	expanded = layoutCall.ReplaceAllStringFunc(source, func(call string) string {
-		lua, callErr := expandCall(layoutCall.FindStringSubmatch(call), storeLayout)
+	var b strings.Builder
+	end := 0
+	for start, m := range eachLayoutCall(source) {
+		lua, callErr := expandCall(m, storeLayout)
 		if callErr != nil && err == nil {
-			err = fmt.Errorf("%s: %w", call, callErr)
+			err = fmt.Errorf("%s: %w", m[0], callErr)
 		}
-		return lua
-	})
-	return expanded, err
+		b.WriteString(source[end:start])
+		b.WriteString(lua)
+		end = start + len(m[0])
+	}
+	b.WriteString(source[end:])
+	return b.String(), err
 }
 
 // packedSince returns the layouts of the store at which a source packs more values, in their order.
 func packedSince(source string) (numbers []int) {
-	for _, m := range layoutCall.FindAllStringSubmatch(source, -1) {
+	for _, m := range eachLayoutCall(source) {
 		for _, since := range layouts[m[packCall]].Since {
 			if since != 0 && !slices.Contains(numbers, since) {
 				numbers = append(numbers, since)

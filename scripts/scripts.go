@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -50,7 +49,19 @@ const FeedLibrary = "feed"
 // feedMark begins a line of a library that only the text with a feed has.
 const feedMark = "--@feed "
 
-var feedLine = regexp.MustCompile(`(?m)^ *` + feedMark + `.*\n`)
+// withoutFeedLines returns a source without the lines that begin with feedMark.
+func withoutFeedLines(source string) string {
+	if !strings.Contains(source, feedMark) {
+		return source
+	}
+	var b strings.Builder
+	for line := range strings.Lines(source) {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), feedMark) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
 
 // Text is a script as the store gets it.
 type Text struct {
@@ -138,7 +149,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 		}
 	}
 	script := &Script{Header: own, Libraries: libraries, OwnArgs: ownArgs, NonceArg: own.nonceArg()}
-	if err := script.setTexts(feedLine.ReplaceAllString(source.String(), "")); err != nil {
+	if err := script.setTexts(withoutFeedLines(source.String())); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if strings.Contains(source.String(), feedMark) && !slices.Contains(withoutFeed, name) {
