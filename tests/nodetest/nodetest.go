@@ -42,9 +42,13 @@ var binaryBuild struct {
 }
 
 // Binary builds parlor once for the test binary and returns its path. It has the race detector when
-// the tests have it.
+// the tests have it. `make test` builds that one for all packages, and names it in NODETEST_BIN:
+// nodes do not take variables with PARLOR_ that they do not know.
 func Binary(t testing.TB) string {
 	t.Helper()
+	if built := os.Getenv("NODETEST_BIN"); raceEnabled && built != "" {
+		return built
+	}
 	binaryBuild.once.Do(func() {
 		dir, err := os.MkdirTemp("", "parlor-bin-")
 		if err != nil {
