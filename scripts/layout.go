@@ -201,12 +201,12 @@ var layoutCall = regexp.MustCompile(
 		`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\))`,
 )
 
-// layoutCallStarts are what calls start with; UNPACK ends with the first.
+// layoutCallStarts are the texts with which calls start. UNPACK ends with the first.
 var layoutCallStarts = []string{"PACK(", "PATTERN(", "REPLACE("}
 
-// eachLayoutCall yields the calls in a source, in their order: where each starts, and its groups. It
-// looks for their names before it matches: the regular expression alone, over all sources, would
-// take most of the time in which a process starts.
+// eachLayoutCall yields where each call in a source starts, and its groups. It looks for the names
+// before it matches: the regular expression alone would take most of the time that a process needs
+// to start, because it would read every source.
 func eachLayoutCall(source string) iter.Seq2[int, []string] {
 	return func(yield func(start int, groups []string) bool) {
 		for from := 0; ; {
