@@ -696,10 +696,10 @@ describe("an operator", () => {
       await page.getByRole("button", { name: "Send again…" }).click();
       await dialog.getByLabel("Since").fill("2026-01-01T00:00");
       await dialog.getByRole("button", { name: "Send again" }).click();
-      await expect.poll(() => got.filter((m) => m.type === "room.created").length, { timeout: 30_000 }).toBe(2);
-      const created = got.filter((m) => m.type === "room.created");
-      expect(created[0]!.id).toBe(created[1]!.id);
-      expect(created[1]!.signatures).toBe(2);
+      // The rooms of the tests before are in the feed as well, and are sent for the first time.
+      const first = got.find((m) => m.type === "room.created")!;
+      await expect.poll(() => got.filter((m) => m.id === first.id).length, { timeout: 30_000 }).toBe(2);
+      expect(got.findLast((m) => m.id === first.id)!.signatures).toBe(2);
 
       await page.getByRole("button", { name: "Disable…" }).click();
       await dialog.getByRole("button", { name: "Disable" }).click();
